@@ -1,0 +1,50 @@
+/* From loop nests to machine code, through LLVM's C API, loaded on first use. */
+#ifndef WEFT_CODEGEN_CODEGEN_H
+#define WEFT_CODEGEN_CODEGEN_H
+
+#include "codegen/target.h"
+#include "lower/loop.h"
+
+typedef struct {
+  const CpuTarget *cpu;
+  const char *prefix; /* of exported symbols, "weft_model" by default */
+  bool poison;        /* debug: the runtime fills the workspace with signalling NaN before each run */
+} CodegenOptions;
+
+typedef struct {
+  const unsigned char *data;
+  size_t size;
+} Bytes;
+
+/* The JSON that weft_model_info returns (DESIGN A2), from the planned program. */
+const char *model_info_json(LoopProgram *p, const CodegenOptions *options);
+/* The C header for a compiled model (--header). */
+const char *model_header(LoopProgram *p, const CodegenOptions *options);
+
+/* All constants of the program in one blob: offsets[k] for program constant k, each a multiple of 64. */
+size_t weights_layout(LoopProgram *p, size_t *offsets);
+void weights_fill(LoopProgram *p, const size_t *offsets, void *blob);
+/* A relocatable ELF64 x86-64 object holding the blob in one read-only, 64-byte aligned section under the hidden symbol
+ * `weft_weights` (section .lrodata, large, from 1 GB on). */
+Bytes weights_object(LoopProgram *p);
+
+/* LLVM IR text, assembler text or an ELF object (C strings for the texts, NUL not counted). False after reporting:
+ * WEFT_MISSING where libLLVM is not found, WEFT_BUG where LLVM refuses our IR. */
+typedef enum { EMIT_LLVM, EMIT_ASM, EMIT_OBJ } EmitKind;
+bool codegen_emit(LoopProgram *p, const CodegenOptions *options, EmitKind kind, Bytes *out);
+
+/* Links objects, runtime and weights to a shared object at `path` (written beside it and renamed). False after
+ * reporting: WEFT_MISSING where no linker is found. */
+bool link_shared(Ctx *ctx, const Bytes *objects, int n, const CodegenOptions *options, const char *path);
+
+/* Compiles in memory. The result stays valid until jit_close; run it through runtime/model.h. */
+struct WeftModel;
+typedef struct Jit Jit;
+Jit *jit_open(LoopProgram *p, const CodegenOptions *options); /* NULL after reporting */
+const struct WeftModel *jit_model(const Jit *jit);
+void jit_close(Jit *jit);
+
+/* Version line for --version and `weft targets`: "LLVM 19.1.7 (libLLVM-19.so.1)" or why it is not to be had. */
+const char *llvm_description(Ctx *ctx, bool *available);
+
+#endif

@@ -1,0 +1,35 @@
+/* Model files to modules. */
+#ifndef WEFT_FRONTEND_FRONTEND_H
+#define WEFT_FRONTEND_FRONTEND_H
+
+#include "ir/module.h"
+#include "ir/tensor.h"
+#include "ir/text.h"
+
+/* Largest model file read, and largest file of weights. */
+#define WEFT_MAX_TEXT_BYTES ((int64_t)1 << 28)
+#define WEFT_MAX_WEIGHT_BYTES ((int64_t)1 << 36)
+
+/* Reads a whole file into the arena, NUL-terminated. NULL after reporting (WEFT_MALFORMED: missing, a folder, too large, unreadable). */
+char *file_read(Ctx *ctx, const char *path, int64_t limit, size_t *size);
+/* Writes to a temporary name beside path, then renames. False after reporting. */
+bool file_write(Ctx *ctx, const char *path, const void *data, size_t size);
+/* The path of `name` beside the file `owner`, for files that a model names: refused where it is absolute, leaves the folder, or
+ * is a link out of it. NULL after reporting at loc. */
+const char *file_beside(Ctx *ctx, const char *owner, const char *name, Loc loc);
+
+/* YAML graphs, DESIGN A3. */
+Module *yaml_import(Ctx *ctx, const char *path);
+/* Any model: told by content (YAML or text form `weft`), else by name. What no importer takes yet: WEFT_UNSUPPORTED, named. */
+Module *model_import(Ctx *ctx, const char *path);
+/* The loader of constants for module_parse: env is the path of the text file. */
+void *text_tensor_loader(void *env, Ctx *ctx, const char *file, const char *tensor, const Type *type, Loc loc);
+
+/* npy versions 1 to 3, big-endian and Fortran order converted. loc: where the model names the file (LOC_NONE: messages
+ * start with the file). NULL after reporting. */
+Tensor *npy_read(Ctx *ctx, const char *path, Loc loc);
+bool npy_write(Ctx *ctx, const char *path, const Tensor *tensor);
+/* One tensor of a safetensors file. */
+Tensor *safetensors_read(Ctx *ctx, const char *path, const char *name, Loc loc);
+
+#endif

@@ -1,0 +1,22 @@
+/* What an op's layout function answers: which encodings of its operands and result go together.
+ *
+ * The caller fills operand[] with the layouts that the operands have now and the wish with what the user asked for
+ * (NULL where nothing). The function completes it: operand[k] is the layout the op is to read operand k in (left as it
+ * is where any layout serves as well), result the layout it is to write. Every op can be lowered in every layout, so a
+ * plan is about speed and never about legality. */
+#ifndef WEFT_IR_LAYOUT_PLAN_H
+#define WEFT_IR_LAYOUT_PLAN_H
+
+#include "ir/op.h"
+
+typedef struct LayoutPlan {
+  /* in: now and wished (wishes are for the ranks and roles of this op already) */
+  const Layout *wish_data, *wish_kernel, *wish_out;
+  bool constant[OP_MAX_OPERANDS]; /* the operand is a constant: a relayout of it costs nothing at run time */
+  /* in: as they are now; out: as the op is to read them */
+  const Layout *operand[OP_MAX_OPERANDS];
+  const Layout *result;
+  const char *why; /* out: one clause for explanations, e.g. "follows data", static or interned */
+} LayoutPlan;
+
+#endif

@@ -1,0 +1,101 @@
+/* The op table. One row of ops.def makes the enum, the names, the printer's and parser's knowledge of operands and
+ * attributes, `weft ops`, and the names of the functions that a family must define; a missing half does not link.
+ *
+ * Adding an op: one row in ops.def; the family's file ir/ops/FAMILY.c (FAMILY_infer, FAMILY_layout, FAMILY_eval); its
+ * lowering lower/ops/FAMILY.c (lower_FAMILY). An elementwise op is a row with an expression and nothing else. */
+#ifndef WEFT_IR_OP_H
+#define WEFT_IR_OP_H
+
+#include "ir/scalar.h"
+
+#define OP_MAX_OPERANDS 4
+#define OP_MAX_ATTRS 8
+
+typedef enum { ATTR_INT, ATTR_INTS, ATTR_FLOAT, ATTR_CONSTANT } AttrKind;
+
+struct Constant;
+
+/* An attribute's value. */
+typedef struct {
+  bool set;          /* false: not given, and the row's default does not apply (required ones are always set) */
+  int64_t i;         /* ATTR_INT */
+  double f;          /* ATTR_FLOAT */
+  int n;             /* ATTR_INTS */
+  const int64_t *ints;
+  struct Constant *constant; /* ATTR_CONSTANT: printed @name */
+} Attr;
+
+/* How many numbers an ATTR_INTS has. */
+typedef enum { LEN_ANY, LEN_SPATIAL, LEN_2SPATIAL } AttrLen;
+
+typedef struct {
+  const char *name;
+  AttrKind kind;
+  AttrLen len;
+  bool required;
+  double fill; /* default: the number, or what each of the ints is */
+} AttrDef;
+
+/* roles: the letters of the operand's logical axes, '*' for the spatial ones (W, HW, DHW by the op's rank): "NC*" data,
+ * "OI*" kernel of a convolution, "IO*" of a transposed one, "C" a vector along channels; "" plain.
+ * A plain operand of an elementwise op takes part in numpy's broadcasting in the frontends; `along_axis`: there, a
+ * rank-1 operand lies along the frontend attribute `axis` (prelu's slope) instead of the last axis. */
+typedef struct {
+  const char *name, *roles;
+  bool optional, along_axis;
+} OperandDef;
+
+typedef enum {
+  OP_ELEMENTWISE = 1, /* result[i] = expression of operand[i]; all of one shape */
+  OP_VIEW = 2,        /* result[i] = operand 0 at view_index(i): never computed where a reader can follow it */
+  OP_CONTRACTION = 4, /* sums products over a reduction; takes an epilogue */
+  OP_COPY = 8,        /* result[i] = operand 0 at i, in another layout */
+  OP_LEAF = 16        /* no operands, no computation: constant */
+} OpTraits;
+
+typedef enum {
+#define OP(code, ...) OP_##code,
+#define ELEMENTWISE(code, ...) OP_##code,
+#include "ir/ops.def"
+  OP_COUNT
+} OpCode;
+
+struct Op;
+struct Tensor;
+struct LayoutPlan;
+
+/* The logical result type, row-major, from operands and attributes; NULL after reporting the fault at op->loc. */
+typedef const Type *OpInfer(Ctx *ctx, const struct Op *op);
+/* Completes a layout plan, see ir/layout_plan.h. */
+typedef void OpLayout(Ctx *ctx, const struct Op *op, struct LayoutPlan *plan);
+/* The reference evaluation: plain loops over logical indices, float64 accumulation, rounded once on store. */
+typedef void OpEval(Ctx *ctx, const struct Op *op, const struct Tensor *const *in, struct Tensor *out);
+/* OP_VIEW: operand index from result index, logical. */
+typedef void OpViewIndex(Ctx *ctx, const struct Op *op, const Expr *const *result, const Expr **operand);
+
+typedef struct OpDef {
+  OpCode code;
+  const char *name, *doc;
+  int spatial; /* number of spatial axes, 0 where the op has no notion of them */
+  unsigned traits;
+  int n_operands, n_attrs;
+  OperandDef operands[OP_MAX_OPERANDS];
+  const char *result_roles;
+  AttrDef attrs[OP_MAX_ATTRS];
+  const char *expression; /* elementwise: over operand and attribute names */
+  OpInfer *infer;
+  OpLayout *layout;
+  OpEval *eval;
+  OpViewIndex *view_index; /* OP_VIEW */
+} OpDef;
+
+extern const OpDef op_table[OP_COUNT];
+
+const OpDef *op_find(const char *name, size_t len); /* NULL where unknown */
+const char *op_nearest(Ctx *ctx, const char *name);             /* a similar op's name, or NULL */
+/* Index of an attribute in its row, -1 where it has none of this name. */
+int op_attr_index(const OpDef *def, const char *name, size_t len);
+/* Roles with '*' replaced by the spatial letters: op_roles(conv2d, "NC*") = "NCHW". Empty roles stay empty. */
+const char *op_roles(Ctx *ctx, const OpDef *def, const char *roles);
+
+#endif

@@ -1,0 +1,31 @@
+/* Concrete tensors for the reference evaluation and for files: dense, row-major in the LOGICAL order, whatever the
+ * layout of the value's type; static shapes. */
+#ifndef WEFT_IR_TENSOR_H
+#define WEFT_IR_TENSOR_H
+
+#include "ir/module.h"
+
+typedef struct Tensor {
+  DType dtype;
+  int rank;
+  int64_t shape[WEFT_MAX_RANK];
+  int64_t n; /* elements */
+  void *data;
+} Tensor;
+
+Tensor *tensor_new(Ctx *ctx, DType dtype, int rank, const int64_t *shape); /* zeroed */
+Tensor *tensor_of_type(Ctx *ctx, const Type *type); /* static types */
+double tensor_get(const Tensor *t, int64_t i);
+void tensor_set(Tensor *t, int64_t i, double v); /* rounds (floats) or saturates (integers) */
+/* Between a logical tensor and storage in `type`'s layout. to_storage fills padding lanes: signalling NaN or 0xA5 bytes where the
+ * state is `any`, else 0. */
+void tensor_to_storage(const Tensor *t, const Type *type, void *storage);
+void tensor_from_storage(Tensor *t, const Type *type, const void *storage);
+/* Fills n bytes with poison: signalling NaN for floats, 0xA5 for others. */
+void tensor_poison(DType dtype, void *data, size_t bytes);
+
+/* Evaluates the function on inputs (one per parameter, logical order). outputs: one per result, made here. values, if not
+ * NULL, receives the tensor of each value by id. Types must be static. */
+bool eval_function(Module *m, const Function *f, const Tensor *const *inputs, Tensor **outputs, Tensor **values);
+
+#endif

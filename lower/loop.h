@@ -1,0 +1,121 @@
+/* The loop IR: what a model is once layouts and operators are gone. A program has buffers and nests, run in order; a
+ * nest is a tree of loops over stores. Text form: docs/grammar.md.
+ *
+ *   loops @gan {
+ *     buffer %x : f32[1,32,8,8]@acdb input 0
+ *     buffer %k : f32[32,16,3,3]@cdab constant @k
+ *     buffer %t : f32[1,16,16,16] arena 0
+ *     nest @up {
+ *       parallel n in 0..1 {
+ *         for q in 0..8 {
+ *           local acc : f32[16]
+ *           vector v in 0..16 { acc[v] = 0.0 }
+ *           for k in max(0, q - 6)..min(3, q + 2) {
+ *             vector v in 0..16 { acc[v] = fma(%x[n, q - k + 1, 0, 4], %k[k, 0, 4, v], acc[v]) }
+ *           }
+ *           vector v in 0..16 { %t[n, v, 2*q, 0] = select(acc[v] < 0.0, 0.0, acc[v]) }
+ *         }
+ *       }
+ *     }
+ *   }
+ *
+ * An access names one physical digit per dimension: the digits of the buffer's layout in memory order. So layout is
+ * nothing but index arithmetic here, and every access can be checked against the extents.
+ *
+ * Loops: `for` runs in order; `parallel` iterations are independent (only outermost, perfectly nested ones are split
+ * over threads); `unroll` and `vector` have constant bounds; the iterations of a `vector` loop run in lockstep, so its
+ * body holds stores only. Bounds are expressions over outer variables; a loop with hi <= lo does not run. */
+#ifndef WEFT_LOWER_LOOP_H
+#define WEFT_LOWER_LOOP_H
+
+#include "ir/module.h"
+
+typedef enum { BUF_INPUT, BUF_OUTPUT, BUF_CONSTANT, BUF_ARENA, BUF_LOCAL } BufferSpace;
+
+typedef struct Buffer {
+  const char *name; /* unique in the program; locals: unique in their nest */
+  const Type *type;
+  BufferSpace space;
+  int index;          /* input or output number; others: position in the program's list */
+  Constant *constant; /* BUF_CONSTANT */
+  Dim offset;         /* BUF_ARENA: bytes from the arena's start, a multiple of 64; NULL before `plan` */
+} Buffer;
+
+typedef struct {
+  Buffer *buffer;
+  const Expr **index; /* buffer->type->layout->n digits */
+} Access;
+
+typedef enum { LOOP_FOR, LOOP_PARALLEL, LOOP_VECTOR, LOOP_UNROLL, LOOP_KINDS } LoopKind;
+extern const char *const loop_kind_names[LOOP_KINDS];
+
+typedef enum { ST_LOOP, ST_LOCAL, ST_STORE } StmtKind;
+
+typedef struct Stmt {
+  StmtKind kind;
+  struct Stmt *next; /* the following statement of the same block */
+  /* ST_LOOP: var->a <= var < var->b */
+  LoopKind loop;
+  const Expr *var;
+  struct Stmt *body; /* first statement; NULL: empty */
+  /* ST_LOCAL: a small row-major array of constant shape, uninitialised, visible in the rest of its block */
+  Buffer *local;
+  /* ST_STORE: target = value, SC_ARG(k) standing for args[k] */
+  Access target;
+  const Scalar *value;
+  int n_args;
+  Access *args;
+} Stmt;
+
+typedef struct Nest {
+  const char *name;
+  const char *what; /* the ops computed here, "conv2d_transpose+relu", for people and profiles */
+  Loc loc;
+  Stmt *body;
+  struct Nest *next;
+} Nest;
+
+typedef struct LoopProgram {
+  Ctx *ctx;
+  Module *module; /* constants live there; names and roles of inputs and outputs too */
+  const char *name;
+  VEC(Buffer *) inputs;
+  VEC(Buffer *) outputs;
+  VEC(Buffer *) constants;
+  VEC(Buffer *) arena;
+  Nest *first, *last;
+  Dim arena_bytes; /* NULL before `plan` */
+} LoopProgram;
+
+LoopProgram *loops_create(Ctx *ctx, Module *module, const char *name);
+/* Appends to the list of its space; the name is made unique by a suffix. space is not BUF_LOCAL. */
+Buffer *loops_add_buffer(LoopProgram *p, const char *name, const Type *type, BufferSpace space, Constant *constant);
+Nest *loops_add_nest(LoopProgram *p, const char *name, const char *what, Loc loc);
+
+Stmt *stmt_loop(Ctx *ctx, LoopKind kind, const Expr *var, Stmt *body);
+Stmt *stmt_local(Ctx *ctx, Buffer *local);
+/* args are copied (shallowly). */
+Stmt *stmt_store(Ctx *ctx, Access target, const Scalar *value, const Access *args, int n_args);
+/* Appends b (a list) to the list *a. */
+void stmt_append(Stmt **a, Stmt *b);
+Buffer *local_buffer(Ctx *ctx, const char *name, DType dtype, int rank, const int64_t *shape);
+
+/* Multiplications and additions of a nest, from its loop extents where constant (an upper estimate otherwise). */
+int64_t nest_work(Ctx *ctx, const Nest *nest);
+
+/* ---- text ---- */
+void loops_print(Str *out, const LoopProgram *p);
+/* The module (with its constants) is made along: the text of a program starts with its constants, as a graph's does.
+ * NULL after reporting. */
+struct LoopProgram *loops_parse(Ctx *ctx, const char *file, const char *text, size_t len);
+
+/* ---- check: scoping, loop kinds, index counts, and that every access is within its buffer's extents. An access that
+ * cannot be proved in bounds is an error. False after reporting. ---- */
+bool loops_check(LoopProgram *p);
+
+/* ---- interpreter: as compiled code computes, element by element; checks every index; locals and arena start as
+ * poison, and an arena buffer whose first writer starts is poisoned anew. inputs and outputs: storage in the layouts of
+ * their buffers' types. False after reporting (an index out of bounds: WEFT_BUG). ---- */
+bool loops_interpret(LoopProgram *p, const void *const *inputs, void *const *outputs);
+
+#endif
