@@ -8,6 +8,7 @@
 typedef struct {
   const CpuTarget *cpu;
   const char *prefix; /* of exported symbols, "weft_model" by default */
+  int threads;        /* default number of threads at run time, 0: as the runtime finds */
   bool poison;        /* debug: the runtime fills the workspace with signalling NaN before each run */
 } CodegenOptions;
 
@@ -16,12 +17,17 @@ typedef struct {
   size_t size;
 } Bytes;
 
+/* Whether exported symbols may start so: a C identifier that leaves the runtime's own names alone. False after reporting
+ * (WEFT_USAGE). Commands ask before they compile. */
+bool codegen_prefix_ok(Ctx *ctx, const char *prefix);
+
 /* The JSON that weft_model_info returns (DESIGN A2), from the planned program. */
 const char *model_info_json(LoopProgram *p, const CodegenOptions *options);
-/* The C header for a compiled model (--header). */
+/* The C header for a compiled model (--header); valid C99 and C++. The prefix must be ok. */
 const char *model_header(LoopProgram *p, const CodegenOptions *options);
 
-/* All constants of the program in one blob: offsets[k] for program constant k, each a multiple of 64. */
+/* All constants of the program in one blob: offsets[k] for program constant k, each a multiple of 64. Returns the blob's
+ * size, a multiple of 64 too; 0 without constants. */
 size_t weights_layout(LoopProgram *p, size_t *offsets);
 void weights_fill(LoopProgram *p, const size_t *offsets, void *blob);
 /* A relocatable ELF64 x86-64 object holding the blob in one read-only, 64-byte aligned section under the hidden symbol
@@ -33,8 +39,9 @@ Bytes weights_object(LoopProgram *p);
 typedef enum { EMIT_LLVM, EMIT_ASM, EMIT_OBJ } EmitKind;
 bool codegen_emit(LoopProgram *p, const CodegenOptions *options, EmitKind kind, Bytes *out);
 
-/* Links objects, runtime and weights to a shared object at `path` (written beside it and renamed). False after
- * reporting: WEFT_MISSING where no linker is found. */
+/* Links objects (code, weights_object) and the runtime to a shared object at `path`, written beside it and renamed; it
+ * exports the symbols that start with the prefix and `_`, no more. False after reporting, with nothing left behind:
+ * WEFT_MISSING where no linker or C library is found, WEFT_USAGE where `path` cannot be written. */
 bool link_shared(Ctx *ctx, const Bytes *objects, int n, const CodegenOptions *options, const char *path);
 
 /* Compiles in memory. The result stays valid until jit_close; run it through runtime/model.h. */

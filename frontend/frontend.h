@@ -29,6 +29,9 @@ void *text_tensor_loader(void *env, Ctx *ctx, const char *file, const char *tens
  * start with the file). NULL after reporting. */
 Tensor *npy_read(Ctx *ctx, const char *path, Loc loc);
 bool npy_write(Ctx *ctx, const char *path, const Tensor *tensor);
+/* Where a model says bf16, files may hold its bits as u16 or f32 to be rounded: a new tensor, or NULL where t is neither
+ * or the wanted type is another. */
+Tensor *tensor_convert_bf16(Ctx *ctx, const Tensor *t, DType want);
 /* One tensor of a safetensors file. */
 Tensor *safetensors_read(Ctx *ctx, const char *path, const char *name, Loc loc);
 

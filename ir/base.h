@@ -15,7 +15,7 @@
 #define WEFT_MAX_RANK 8
 
 #if defined(__GNUC__)
-#define WEFT_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#define WEFT_PRINTF(fmt, args) __attribute__((format(printf, fmt, args), nonnull(fmt)))
 #else
 #define WEFT_PRINTF(fmt, args)
 #endif
@@ -91,6 +91,8 @@ void str_printf(Str *s, const char *fmt, ...) WEFT_PRINTF(2, 3);
 void str_put_float(Str *s, double value, bool is_f32);
 /* A double-quoted string with \" \\ \n \t \xNN escapes; the parser of the text form reads it back. */
 void str_put_quoted(Str *s, const char *text);
+/* Bytes of the UTF-8 character that starts at text, n bytes of which may be read; 0 where no valid one starts there. */
+size_t utf8_length(const char *text, size_t n);
 
 /* ---- checked arithmetic: false on overflow, and *out is then unspecified ---- */
 

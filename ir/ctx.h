@@ -25,7 +25,7 @@ typedef struct Ctx {
 Ctx *ctx_create(void);
 void ctx_destroy(Ctx *ctx); /* frees everything made in it; NULL is allowed */
 
-/* The one copy of this string: equal strings are equal pointers. */
+/* The one copy of this string, up to its first NUL or n: equal strings are equal pointers. */
 const char *intern_str(Ctx *ctx, const char *s);
 const char *intern_strn(Ctx *ctx, const char *s, size_t n);
 

@@ -9,7 +9,8 @@
 #include "ir/base.h"
 
 /* Where something was written by the user. file NULL: nowhere. line 0: no line (a binary file); lines and columns
- * count from 1. node: the user's name of the node, or NULL. Strings are interned in the Ctx or static. */
+ * count from 1, columns in characters. node: the user's name of the node, or NULL. Strings are interned in the Ctx or
+ * static. */
 typedef struct {
   const char *file;
   int line, col;
@@ -22,7 +23,7 @@ typedef struct Diags Diags;
 
 Diags *diags_create(Arena *arena);
 
-/* Records an error; status is one of WEFT_USAGE.. WEFT_MISSING. Always returns false, so that a caller may
+/* Records an error; status is one of WEFT_USAGE.. WEFT_MISSING, or WEFT_BUG. Always returns false, so that a caller may
  * `return diag_error(...)`. */
 bool diag_error(Diags *diags, Status status, Loc loc, const char *fmt, ...) WEFT_PRINTF(4, 5);
 /* Adds a note to the error recorded last. loc may be LOC_NONE. */

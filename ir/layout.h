@@ -3,13 +3,15 @@
  * A layout is a list of digits in memory order, slowest first. Digit (axis, div, size) of logical index i along axis is
  *   (i div `div`) mod `size`      or, for the outermost digit of its axis (size 0),      i div `div`.
  * The digits of one axis form a mixed radix: sorted by div they start at 1, each div is the previous div * size, and
- * exactly one, the one with the largest div, has size 0. So permutations, blocking (several blocks per axis, any digit
+ * exactly one, the one with the largest div, has size 0. An inner digit has a size of at least 2, and the block of an
+ * axis, the product of its inner digits, is at most WEFT_MAX_BLOCK. So permutations, blocking (several blocks per axis, any digit
  * anywhere) and phase-packed weights are one mechanism.
  *
  * Tag notation (positions, nothing to guess): letter = axis by position. `acdb` is a permutation; `aBcd8b`: capital =
  * that axis is split, here is its outermost digit; `8b` = an inner digit of size 8. Several inner digits of one axis
- * are read from the coarsest to the finest in the order written; where that is not so each carries its divisor, `4b/8`.
- * A suffix gives the padding state: `aBcd8b:zero`, `aBcd8b:finite`.
+ * are read from the coarsest to the finest in the order written; where that is not so each carries its divisor, `4b/8`,
+ * with another '/' before a size that follows: `4b/1/2b/4`. A suffix gives the padding state: `aBcd8b:zero`,
+ * `aBcd8b:finite`.
  *
  * Padding lanes exist where a blocked axis is no multiple of its block. Their state is part of the layout. */
 #ifndef WEFT_IR_LAYOUT_H
@@ -18,6 +20,7 @@
 #include "ir/expr.h"
 
 #define WEFT_MAX_DIGITS 24
+#define WEFT_MAX_BLOCK ((int64_t)1 << 20)
 
 typedef enum { PAD_ANY, PAD_FINITE, PAD_ZERO } PadState;
 
@@ -54,7 +57,8 @@ const Layout *layout_parse(Ctx *ctx, int rank, const char *tag, size_t len, cons
 void layout_print(Str *out, const Layout *layout);
 
 /* Letters, for the boundary and diagnostics only. roles: the letters of the logical axes in order, e.g. "NCHW" or
- * "OIHW"; text: e.g. "NHWC", "NCHW8c", "OIHW8i16o". NULL and *why on error. */
+ * "OIHW"; text: e.g. "NHWC", "NCHW8c", "OIHW8i16o": each capital once, its axis' outermost digit; inner digits and padding
+ * states as in a tag, by the small letter of their axis. NULL and *why on error. */
 const Layout *layout_from_letters(Ctx *ctx, const char *roles, const char *text, const char **why);
 const char *layout_to_letters(Ctx *ctx, const Layout *layout, const char *roles);
 

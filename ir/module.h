@@ -32,6 +32,7 @@ typedef struct Value {
 typedef struct Op {
   const OpDef *def;
   Loc loc;
+  int n_given;                      /* operands given to op_create, for op_check: perhaps more than the row has */
   Value *operands[OP_MAX_OPERANDS]; /* NULL where an optional one is omitted */
   Value *result;                    /* ops of several results come with a later issue */
   Attr attrs[OP_MAX_ATTRS];         /* in the row's order */
@@ -61,6 +62,7 @@ typedef struct Module {
   const char *file; /* the model's file name, for messages */
   const char *name; /* the model's name */
   Constant *first_constant, *last_constant;
+  Intern constant_names, derived; /* names taken; constants by (root, layout) */
   Function *main;
 } Module;
 
@@ -70,7 +72,10 @@ Module *module_create(Ctx *ctx, const char *file, const char *name);
 
 /* Appends; the name is made unique by a suffix where it is taken. data is kept, not copied; NULL for a derived one. */
 Constant *module_add_constant(Module *m, const char *name, const Type *type, void *data, Loc loc);
-/* The constant `base` in another layout: found or made, keyed by (root of base, layout). base itself where the layout is its own. */
+/* A derived constant of this name: `base` in the layout of `type`, which has the same element type and shape. */
+Constant *module_add_derived(Module *m, const char *name, Constant *base, const Type *type, Loc loc);
+/* The constant `base` in another layout: found or made, keyed by (root of base, layout). base itself where the layout is
+ * its own. NULL where the padding would make it larger than a tensor may be. */
 Constant *module_derive_constant(Module *m, Constant *base, const Layout *layout);
 Constant *module_find_constant(const Module *m, const char *name); /* NULL */
 const void *constant_data(Module *m, Constant *c);
@@ -81,16 +86,19 @@ uint64_t constant_hash(Module *m, Constant *c);
 Function *function_create(Module *m, const char *name);
 /* name is made unique by a suffix. */
 Value *function_add_param(Module *m, Function *f, const char *name, const Type *type, const char *roles, Loc loc);
+/* Takes the name for a value, or a variant of it where it is taken; NULL or "": the next free number. op_finish does it. */
+const char *function_take_name(Ctx *ctx, Function *f, const char *name);
 void function_add_result(Module *m, Function *f, const char *name, Value *value, const Type *type, const char *roles, Loc loc);
 Value *function_find_value(const Function *f, const char *name); /* by walking; NULL */
 
-/* An op with these operands (n of them, NULL for an omitted optional one) and the row's default attributes, not in any
- * list yet and without a result. */
+/* An op with these operands (any number n of them, op_check reports too many; NULL for an omitted optional one) and the
+ * row's default attributes, not in any list yet and without a result. */
 Op *op_create(Ctx *ctx, const OpDef *def, Value *const *operands, int n, Loc loc);
 /* Sets attributes after op_create, before op_finish. ints are copied. Names are of the row: another is a bug. */
 void op_set_int(Op *op, const char *name, int64_t v);
 void op_set_ints(Ctx *ctx, Op *op, const char *name, const int64_t *v, int n);
 void op_set_float(Op *op, const char *name, double v);
+void op_set_constant(Op *op, const char *name, Constant *c);
 int64_t op_int(const Op *op, const char *name);
 const Attr *op_attr(const Op *op, const char *name);
 /* Checks operands and attributes against the row (count, required ones, lengths), infers the result type, makes the

@@ -97,5 +97,7 @@ const char *op_nearest(Ctx *ctx, const char *name);             /* a similar op'
 int op_attr_index(const OpDef *def, const char *name, size_t len);
 /* Roles with '*' replaced by the spatial letters: op_roles(conv2d, "NC*") = "NCHW". Empty roles stay empty. */
 const char *op_roles(Ctx *ctx, const OpDef *def, const char *roles);
+/* The expression of an elementwise op over its operands' scalars, attributes as constants. */
+const Scalar *op_scalar(Ctx *ctx, const struct Op *op, const Scalar *const *operands);
 
 #endif

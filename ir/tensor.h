@@ -17,6 +17,10 @@ Tensor *tensor_new(Ctx *ctx, DType dtype, int rank, const int64_t *shape); /* ze
 Tensor *tensor_of_type(Ctx *ctx, const Type *type); /* static types */
 double tensor_get(const Tensor *t, int64_t i);
 void tensor_set(Tensor *t, int64_t i, double v); /* rounds (floats) or saturates (integers) */
+/* to[i] = from[j]; the element types are equal. */
+void tensor_copy_element(Tensor *to, int64_t i, const Tensor *from, int64_t j);
+/* The next index of the tensor in row-major order; after the last one all zeros. */
+void tensor_next_index(const Tensor *t, int64_t *index);
 /* Between a logical tensor and storage in `type`'s layout. to_storage fills padding lanes: signalling NaN or 0xA5 bytes where the
  * state is `any`, else 0. */
 void tensor_to_storage(const Tensor *t, const Type *type, void *storage);

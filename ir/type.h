@@ -26,8 +26,8 @@ typedef struct Type {
   Dim dims[];
 } Type;
 
-/* layout NULL means row-major. Dims must be >= 0 and the product of their upper bounds at most WEFT_MAX_ELEMENTS where
- * these are known, or NULL is returned. */
+/* layout NULL means row-major. The rank must be at most WEFT_MAX_RANK, dims >= 0, and the storage, padding included, at
+ * most WEFT_MAX_ELEMENTS at their upper bounds (0 counts as 1, and so does an unknown one), or NULL is returned. */
 const Type *type_get(Ctx *ctx, DType dtype, int rank, const Dim *dims, const Layout *layout);
 const Type *type_static(Ctx *ctx, DType dtype, int rank, const int64_t *shape, const Layout *layout);
 const Type *type_with_layout(Ctx *ctx, const Type *type, const Layout *layout); /* NULL as type_get (padding) */

@@ -46,6 +46,9 @@ typedef struct {
   const Expr **index; /* buffer->type->layout->n digits */
 } Access;
 
+/* Loops may be nested so deep: the parser, the checker and all that walks a nest recurse. */
+#define LOOP_MAX_DEPTH 64
+
 typedef enum { LOOP_FOR, LOOP_PARALLEL, LOOP_VECTOR, LOOP_UNROLL, LOOP_KINDS } LoopKind;
 extern const char *const loop_kind_names[LOOP_KINDS];
 
@@ -109,13 +112,27 @@ void loops_print(Str *out, const LoopProgram *p);
  * NULL after reporting. */
 struct LoopProgram *loops_parse(Ctx *ctx, const char *file, const char *text, size_t len);
 
-/* ---- check: scoping, loop kinds, index counts, and that every access is within its buffer's extents. An access that
- * cannot be proved in bounds is an error. False after reporting. ---- */
+/* ---- check. False after reporting. The rules:
+ *   - expressions use variables of loops around them only; names of nested loops' variables differ; loops are nested at
+ *     most LOOP_MAX_DEPTH deep;
+ *   - a local is declared before it is used, in the same block or one around it, once per nest; a nest's locals take
+ *     256 KiB at most;
+ *   - `vector` and `unroll` have constant bounds and 1..1024 iterations, unrolled loops make at most 65536 copies of a
+ *     statement; a vector body holds stores only, each names the variable in an index, and what different lanes touch
+ *     of one stored buffer is apart;
+ *   - `parallel` stands at the top of a nest or alone in another `parallel`; a store in it goes to a local declared in
+ *     there, or names every parallel variable of more than one iteration in an index;
+ *   - inputs and constants are never stored to; values and buffers are f32; operands that a value names exist;
+ *   - every index is within the extent of its digit: proved for all values of symbols, or by running through the points of
+ *     the loops around (up to 200000); what can't be proved is an error;
+ *   - plan_check (lower.h) holds.
+ * That accesses have as many indices as their buffer has digits is the constructor's and the parser's part. ---- */
 bool loops_check(LoopProgram *p);
 
-/* ---- interpreter: as compiled code computes, element by element; checks every index; locals and arena start as
- * poison, and an arena buffer whose first writer starts is poisoned anew. inputs and outputs: storage in the layouts of
- * their buffers' types. False after reporting (an index out of bounds: WEFT_BUG). ---- */
+/* ---- interpreter: as compiled code computes, element by element. Locals, outputs and arena start as poison, and an arena
+ * buffer whose first writer starts is poisoned anew. inputs and outputs: storage in the layouts of their buffers' types.
+ * False after reporting: an index out of bounds, or two parallel iterations that meet in an element (WEFT_BUG); shapes
+ * that are not constant (WEFT_UNSUPPORTED). ---- */
 bool loops_interpret(LoopProgram *p, const void *const *inputs, void *const *outputs);
 
 #endif

@@ -17,5 +17,8 @@ LoopProgram *lower_module(Module *m, LowerTarget target);
 
 /* Gives every arena buffer an offset by liveness over the order of nests, and the program its arena_bytes. */
 bool plan_memory(LoopProgram *p);
+/* Arena buffers are stored to before they are read; where the program is planned, offsets are multiples of 64, every
+ * buffer lies within arena_bytes, and buffers that live at the same time do not overlap. A part of loops_check. */
+bool plan_check(LoopProgram *p);
 
 #endif

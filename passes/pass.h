@@ -30,8 +30,8 @@ typedef struct Pass {
   bool (*run)(Unit *unit, const PassOption *options, int n_options);
 } Pass;
 
-/* Graph passes are passes/passes.def; lower/ adds its own. A registry is the concatenation of tables plus how to print and
- * verify each kind of unit. */
+/* Graph passes are passes/passes.def; lower/ adds its own. A registry is the concatenation of tables plus how to print
+ * and verify each kind of unit. */
 typedef struct {
   const Pass *const *tables; /* arrays ended by a row with name NULL */
   int n_tables;
@@ -62,7 +62,9 @@ typedef struct {
   void *dump_env;
 } PipelineOptions;
 
-/* Runs the steps; prints go to `log` (a Str). False after a pass or the verification failed: the pass is named in a note. */
-bool pipeline_run(Unit *unit, const PassRegistry *registry, const Pipeline *pipeline, const PipelineOptions *options, Str *log);
+/* Runs the steps; prints go to `log` (a Str). False after a pass or the verification failed: the pass is named in a
+ * note. */
+bool pipeline_run(Unit *unit, const PassRegistry *registry, const Pipeline *pipeline, const PipelineOptions *options,
+                  Str *log);
 
 #endif

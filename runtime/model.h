@@ -50,9 +50,11 @@ typedef struct {
   int64_t work;  /* multiplications and additions in all: small nests stay on one thread */
 } WeftNest;
 
+/* One input or output as the caller sees it. */
 typedef struct {
   const char *name;
-  int64_t bytes;
+  int64_t bytes; /* of the dense buffer; 0: the address may be NULL */
+  int64_t align; /* the element's natural alignment (its size in bytes), a power of two */
 } WeftPort;
 
 typedef struct WeftModel {
@@ -62,22 +64,31 @@ typedef struct WeftModel {
   const char *info;        /* JSON */
   const char *weights;
   int64_t workspace;       /* bytes of the arena */
+  int32_t threads;         /* default number of threads where WEFT_NUM_THREADS does not say; 0: the CPUs */
   int32_t poison;          /* debug: fill the workspace with signalling NaN before a run */
   int32_t n_nests, n_inputs, n_outputs;
   const WeftNest *nests;
   const WeftPort *inputs, *outputs;
 } WeftModel;
 
-/* Behind the exported functions, DESIGN A2. Statuses are those of the commands: 0, 2 (a bad argument), 3, 5 (the machine
- * lacks a CPU feature). All may be called from several threads at once. */
-int weft_rt_run(const WeftModel *model, const void *const *inputs, void *const *outputs);
-int weft_rt_run_in(const WeftModel *model, const void *const *inputs, void *const *outputs, void *workspace);
-size_t weft_rt_workspace_size(const WeftModel *model, const int64_t *dims, int n);
-int weft_rt_set_threads(int n); /* n <= 0 asks only; returns the number in use */
-const char *weft_rt_error(void); /* of the calling thread; "" where there was none */
-uint32_t weft_rt_cpu_features(void); /* WEFT_CPU_* bits of this machine */
+/* Behind the exported functions of a compiled model. Statuses are those of the commands: 0; 2 a bad argument; 3 a value
+ * met during the run; 5 the machine lacks a CPU feature or memory. All may be called from several threads at once. */
 
-/* thread.c: runs fn over [0, count) in chunks on the pool; the caller takes part. */
+/* Takes its workspace from the block that an earlier run left, or allocates one; the block is kept for the next run. */
+int weft_rt_run(const WeftModel *model, const void *const *inputs, void *const *outputs);
+/* Allocates nothing. workspace: model->workspace bytes aligned to 64, apart from inputs and outputs; NULL where these are 0. */
+int weft_rt_run_in(const WeftModel *model, const void *const *inputs, void *const *outputs, void *workspace);
+/* n is the number of dynamic dimensions, 0 so far; another n gives SIZE_MAX and an error text. */
+size_t weft_rt_workspace_size(const WeftModel *model, const int64_t *dims, int n);
+/* n <= 0 asks only; returns the number in use, the caller's own thread counted. Holds from the next nest on, for the whole
+ * pool. The first call of this or of a run settles the default, by WEFT_NUM_THREADS, else the model, else the CPUs. */
+int weft_rt_set_threads(const WeftModel *model, int n);
+/* The text of the calling thread's last error; "" where there was none. Valid until that thread's next error. */
+const char *weft_rt_error(void);
+uint32_t weft_rt_cpu_features(void); /* WEFT_CPU_* bits of this machine; asked once, then remembered */
+
+/* thread.c: runs fn over [0, count) in chunks on the pool; the caller takes part. Small nests, and those of a run that
+ * meets a busy pool, run on the calling thread alone. */
 void weft_rt_parallel(const WeftNest *nest, const WeftFrame *frame);
 
 #endif

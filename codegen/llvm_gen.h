@@ -1,0 +1,128 @@
+/* The state of making one LLVM module of a loop program, shared by the llvm_*.c files.
+ *
+ * A nest becomes `void nest(const WeftFrame *frame, i64 begin, i64 end)`. Its loops open scopes. A scope has a head:
+ * the basic block that runs once per iteration of its loop (once per call, for the function itself) before the body. A
+ * value that depends on loop variables alone is computed in the head of the outermost scope where all of these are
+ * known, and remembered there: hoisting and common subexpressions of index arithmetic cost no pass. */
+#ifndef WEFT_CODEGEN_LLVM_GEN_H
+#define WEFT_CODEGEN_LLVM_GEN_H
+
+#include "codegen/codegen.h"
+#include "codegen/llvm_compat.h"
+
+/* An append-only hash map from keys to values; key 0 is not used. */
+typedef struct {
+  struct GenMapSlot {
+    uint64_t key;
+    void *value;
+  } *slots;
+  size_t n, cap;
+} GenMap;
+
+typedef struct GenScope {
+  struct GenScope *outer;
+  int depth;              /* 0: the function */
+  LLVMBasicBlockRef head; /* ends in a branch to the body */
+  GenMap values;          /* index expressions and addresses by key */
+} GenScope;
+
+/* An open loop's variable: either a value known from `depth` on, or (value NULL) replaced by `constant`, which is what
+ * `unroll` and `vector` loops and loops of one iteration do. */
+typedef struct {
+  const Expr *var;
+  LLVMValueRef value;
+  int depth;
+  const Expr *constant;
+} GenVar;
+
+/* A buffer that the nest touches. Locals are allocas; SROA makes registers of them where their indices are constant. */
+typedef struct {
+  const Buffer *buffer;
+  LLVMValueRef base;
+  LLVMValueRef scope, noalias; /* metadata of its loads and stores; NULL for locals */
+  int64_t strides[WEFT_MAX_DIGITS];
+} GenBuffer;
+
+typedef struct {
+  Ctx *ctx;
+  LoopProgram *program;
+  const CodegenOptions *options;
+  size_t *weight_offsets; /* of program constants */
+
+  LLVMContextRef context;
+  LLVMModuleRef module;
+  LLVMBuilderRef builder; /* at the end of the block under construction */
+  LLVMBuilderRef hoist;   /* in a scope's head; see gen_hoist_at */
+  LLVMTypeRef i1, i8, i32, i64, f32, ptr, none;
+  unsigned md_scope, md_noalias;
+  bool has_fma;
+  int lanes;       /* floats in a vector register */
+  GenMap expanded; /* Scalar id to the scalar after scalar_expand */
+
+  /* the nest */
+  const Nest *nest;
+  LLVMValueRef function;
+  GenScope *scope;
+  VEC(GenVar) vars;
+  VEC(GenBuffer) buffers;
+  int64_t stores; /* emitted so far, against GEN_MAX_STORES */
+} Gen;
+
+/* Statements of one nest after unrolling: a bound on what a hostile text can make us do. */
+#define GEN_MAX_STORES ((int64_t)1 << 19)
+
+void *gen_map_get(const GenMap *map, uint64_t key);
+void gen_map_put(Arena *arena, GenMap *map, uint64_t key, void *value);
+
+/* ---- llvm_index.c: index arithmetic ---- */
+
+LLVMValueRef gen_i64(const Gen *g, int64_t value);
+/* e with the variables of unrolled loops replaced. */
+const Expr *gen_subst(Gen *g, const Expr *e);
+/* The value of an expression from gen_subst. */
+LLVMValueRef gen_index(Gen *g, const Expr *e);
+/* The address of the element at this offset (from gen_subst) of the nest's buffer number `slot`. */
+LLVMValueRef gen_address(Gen *g, int slot, const Expr *offset);
+
+/* ---- llvm_access.c: loads and stores ---- */
+
+/* Finds the buffers of the nest, loads their addresses at the function's entry, makes allocas and metadata. */
+void gen_buffers(Gen *g);
+/* An access by `lanes` lanes in lockstep, lane l having var = first + l; lanes 0: not in a vector loop. A load whose
+ * lanes all read one element gives a scalar. A value to store is a scalar (for every lane) or a vector of `lanes`. */
+typedef struct {
+  const Expr *var;
+  const Expr *first;
+  int lanes;
+} GenLanes;
+LLVMValueRef gen_load(Gen *g, const Access *access, GenLanes lanes);
+void gen_store(Gen *g, const Access *access, LLVMValueRef value, GenLanes lanes);
+
+/* ---- llvm_scalar.c ---- */
+
+/* Operands are scalars or vectors of one width; the result is a scalar where all used operands are. */
+LLVMValueRef gen_scalar(Gen *g, const Scalar *value, const LLVMValueRef *args);
+bool gen_is_vector(LLVMValueRef value);
+LLVMValueRef gen_splat(Gen *g, LLVMValueRef scalar, int lanes);
+LLVMValueRef gen_intrinsic(Gen *g, const char *name, LLVMTypeRef type, LLVMValueRef *args, int n);
+
+/* ---- llvm_nest.c: loops ---- */
+
+typedef struct {
+  LLVMValueRef function; /* NULL after reporting */
+  int64_t count;         /* iterations of the flattened parallel loops */
+} GenNest;
+/* number: of the nest in its program, for the symbol's name. */
+GenNest gen_nest(Gen *g, const Nest *nest, int number);
+
+/* ---- llvm_model.c: the model's table and the exported functions ---- */
+
+void gen_model(Gen *g, const GenNest *nests, bool exports);
+
+/* ---- llvm.c ---- */
+
+/* The object with or without the exported functions (in memory, weft_compiled alone is looked up). A buffer of LLVM, to
+ * be disposed of, or NULL after reporting. */
+LLVMMemoryBufferRef gen_program(LoopProgram *p, const CodegenOptions *options, EmitKind kind, bool exports);
+
+#endif

@@ -1,0 +1,135 @@
+/* From a model to a program, as the commands ask. See driver.h. */
+#include "frontend/cli/driver.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+const BuildOptions build_defaults = {.cpu = "native", .layout = "keep", .prefix = "weft_model"};
+
+static bool unsupported_value(Ctx *ctx, const char *option, const char *value, const char *works) {
+  return diag_error(ctx->diags, WEFT_UNSUPPORTED, LOC_NONE, "--%s %s is not supported by this version of weft; %s", option, value, works);
+}
+
+bool set_target(Ctx *ctx, void *options, const char *value) {
+  (void)options;
+  static const char *const later[] = {"cuda", "opencl", "c"};
+  if (strcmp(value, "cpu") == 0)
+    return true;
+  for (size_t k = 0; k < sizeof later / sizeof *later; k++)
+    if (strcmp(value, later[k]) == 0)
+      return unsupported_value(ctx, "target", value, "cpu is");
+  return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--target %s: there is no such target; cpu is one", value);
+}
+
+bool set_cpu(Ctx *ctx, void *options, const char *value) {
+  (void)ctx;
+  ((BuildOptions *)options)->cpu = value;
+  return true;
+}
+
+bool set_layout(Ctx *ctx, void *options, const char *value) {
+  if (strcmp(value, "auto") == 0)
+    return unsupported_value(ctx, "layout", value, "keep and wishes such as '*=NHWC' are");
+  if (!*value)
+    return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--layout needs keep or wishes such as '*=NHWC'");
+  ((BuildOptions *)options)->layout = value;
+  return true;
+}
+
+bool set_prefix(Ctx *ctx, void *options, const char *value) {
+  bool good = isalpha((unsigned char)value[0]) || value[0] == '_';
+  for (const char *c = value; *c && good; c++)
+    good = isalnum((unsigned char)*c) || *c == '_';
+  if (!good || strlen(value) > 200)
+    return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--prefix %s: expected a C identifier of at most 200 characters", value);
+  ((BuildOptions *)options)->prefix = value;
+  return true;
+}
+
+bool set_threads(Ctx *ctx, void *options, const char *value) {
+  return args_int(ctx, "threads", value, 1, 1024, &((BuildOptions *)options)->threads);
+}
+
+bool set_precision(Ctx *ctx, void *options, const char *value) {
+  (void)options;
+  return strcmp(value, "f32") == 0 || unsupported_value(ctx, "precision", value, "f32 is");
+}
+
+bool set_dump_dir(Ctx *ctx, void *options, const char *value) {
+  (void)ctx;
+  ((BuildOptions *)options)->dump_dir = value;
+  return true;
+}
+
+bool set_time_passes(Ctx *ctx, void *options, const char *value) {
+  (void)ctx, (void)value;
+  ((BuildOptions *)options)->time_passes = true;
+  return true;
+}
+
+bool set_verbose(Ctx *ctx, void *options, const char *value) {
+  (void)ctx, (void)value;
+  ((BuildOptions *)options)->verbose = true;
+  return true;
+}
+
+const CpuTarget *build_cpu(Ctx *ctx, const BuildOptions *options) { return cpu_target_find(ctx, options->cpu); }
+
+CodegenOptions build_codegen_options(const BuildOptions *options, const CpuTarget *cpu) {
+  const char *poison = getenv("WEFT_POISON"); /* debug: unwritten memory reads as signalling NaN */
+  return (CodegenOptions){.cpu = cpu,
+                          .prefix = options->prefix,
+                          .threads = (int)options->threads,
+                          .poison = poison && strcmp(poison, "1") == 0};
+}
+
+typedef struct {
+  Ctx *ctx;
+  const char *dir;
+  bool failed;
+} Dump;
+
+static void dump_stage(void *env, int index, const char *pass, const char *text) {
+  Dump *d = env;
+  const char *path = arena_printf(d->ctx->arena, "%s/%02d-%s.weft", d->dir, index, pass);
+  d->failed = !file_write(d->ctx, path, text, strlen(text)) || d->failed;
+}
+
+static bool dump_folder(Ctx *ctx, const char *dir) {
+  if (mkdir(dir, 0777) == 0 || errno == EEXIST)
+    return true;
+  return diag_error(ctx->diags, WEFT_MISSING, LOC_NONE, "--dump-dir %s: %s", dir, strerror(errno));
+}
+
+bool build_unit(Ctx *ctx, const BuildOptions *options, Module *module, bool lowered, Unit *unit) {
+  const CpuTarget *cpu = build_cpu(ctx, options);
+  if (!cpu || (options->dump_dir && !dump_folder(ctx, options->dump_dir)))
+    return false;
+  Str text = str_new(ctx->arena);
+  str_put(&text, "infer-layout");
+  if (strcmp(options->layout, "keep") != 0)
+    str_printf(&text, ",convert-layout{%s}", options->layout);
+  str_put(&text, ",fold-constants,dce,legalize{target=cpu},fuse");
+  if (lowered)
+    str_printf(&text, ",lower{vector-bytes=%d,registers=%d},plan", cpu->lower.vector_bytes, cpu->lower.registers);
+  Pipeline pipeline = {0};
+  if (!pipeline_parse(ctx, &all_passes, text.data, &pipeline))
+    return false;
+  if (options->verbose)
+    fprintf(stderr, "weft: %s: cpu %s, passes %s\n", module->file, cpu->name, text.data);
+  Dump dump = {ctx, options->dump_dir, false};
+  PipelineOptions po = {.verify_each = true, .time_passes = options->time_passes};
+  if (options->dump_dir) {
+    po.dump = dump_stage;
+    po.dump_env = &dump;
+  }
+  *unit = (Unit){ctx, module, NULL};
+  Str log = str_new(ctx->arena);
+  bool ok = pipeline_run(unit, &all_passes, &pipeline, &po, &log);
+  if (log.len)
+    fputs(log.data, stderr);
+  return ok && !dump.failed;
+}

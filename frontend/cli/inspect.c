@@ -1,0 +1,125 @@
+/* weft inspect MODEL_OR_SO. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "frontend/cli/commands.h"
+#include "frontend/cli/runnable.h"
+
+static const OptionRow rows[] = {
+    {"target", "TARGET", "cpu", set_target},
+    {"prefix", "NAME", "prefix of a shared object's symbols (weft_model)", set_prefix},
+    BUILD_OPTION_ROWS,
+    {0},
+};
+
+static const FutureOption future[] = {{"shape", true}, {"dot", true}, {"html", true}, {"explain-layout", false}, {0}};
+
+static const CommandSpec spec = {"inspect",
+                                 "MODEL_OR_SO [options]",
+                                 "Shows inputs, outputs, ops, parameters and the memory plan of a model or a compiled shared object.",
+                                 rows,
+                                 future,
+                                 "  weft inspect model.yaml --layout '*=NHWC'\n  weft inspect model.so\n",
+                                 1,
+                                 1};
+
+static void print_port(const char *kind, const IoPort *p) {
+  printf("%-7s %s %s[", kind, p->name, dtype_name(p->dtype));
+  for (int k = 0; k < p->rank; k++)
+    printf("%s%lld", k ? "," : "", (long long)p->shape[k]);
+  printf("]%s%s\n", p->layout ? " " : "", p->layout ? p->layout : "");
+}
+
+static void print_op_histogram(const Module *m) {
+  int count[OP_COUNT] = {0};
+  for (const Op *op = m->main->first; op; op = op->next)
+    count[op->def->code]++;
+  printf("ops\n");
+  for (int k = 0; k < OP_COUNT; k++)
+    if (count[k])
+      printf("  %5d  %s\n", count[k], op_table[k].name);
+}
+
+static void print_nests(Ctx *ctx, const LoopProgram *p) {
+  int64_t total = 0;
+  printf("nests\n");
+  for (const Nest *n = p->first; n; n = n->next) {
+    int64_t work = nest_work(ctx, n);
+    total += work;
+    printf("  %12lld flop  %-24s %s\n", (long long)work, n->name, n->what);
+  }
+  printf("  %12lld flop  in all\n", (long long)total);
+}
+
+static void print_memory(Ctx *ctx, const LoopProgram *p) {
+  int64_t constants = 0;
+  for (size_t k = 0; k < p->constants.len; k++)
+    constants += type_bytes(p->constants.data[k]->type);
+  printf("memory\n  %12lld bytes of constants\n  %12lld bytes of workspace\n", (long long)constants, (long long)expr_value(p->arena_bytes));
+  for (size_t k = 0; k < p->arena.len; k++) {
+    const Buffer *b = p->arena.data[k];
+    printf("  %12lld bytes at %-10lld %s : %s\n", (long long)type_bytes(b->type), (long long)expr_value(b->offset), b->name,
+           type_text(ctx, b->type));
+  }
+}
+
+static bool inspect_model(Ctx *ctx, const BuildOptions *options, const char *path) {
+  Module *m = model_import(ctx, path);
+  Unit unit;
+  if (!m)
+    return false;
+  printf("model   %s\n", m->name);
+  if (!build_unit(ctx, options, m, true, &unit))
+    return false;
+  for (size_t k = 0; k < m->main->params.len; k++) {
+    const Value *v = m->main->params.data[k];
+    printf("input   %s : %s%s%s\n", v->name, type_text(ctx, v->type), v->roles ? " " : "",
+           v->roles ? layout_to_letters(ctx, v->type->layout, v->roles) : "");
+  }
+  for (size_t k = 0; k < m->main->results.len; k++) {
+    const FuncResult *r = &m->main->results.data[k];
+    printf("output  %s : %s%s%s\n", r->name, type_text(ctx, r->type), r->roles ? " " : "",
+           r->roles ? layout_to_letters(ctx, r->type->layout, r->roles) : "");
+  }
+  print_op_histogram(m);
+  print_nests(ctx, unit.loops);
+  print_memory(ctx, unit.loops);
+  return true;
+}
+
+static bool inspect_shared(Ctx *ctx, const BuildOptions *options, const char *path) {
+  Runnable *r = runnable_open(ctx, options, path, false);
+  if (!r)
+    return false;
+  json_t *j = json_loads(r->info, 0, NULL);
+  static const char *const strings[] = {"name", "weft", "target", "cpu"}, *const numbers[] = {"abi", "parameters", "workspace", "flops"};
+  for (size_t k = 0; k < 4; k++) {
+    const char *s = json_string_value(json_object_get(j, strings[k]));
+    printf("%-7s %s\n", k ? strings[k] : "model", s ? s : "?");
+  }
+  for (int k = 0; k < r->n_inputs; k++)
+    print_port("input", &r->inputs[k]);
+  for (int k = 0; k < r->n_outputs; k++)
+    print_port("output", &r->outputs[k]);
+  for (size_t k = 0; k < 4; k++)
+    printf("%-10s %lld\n", numbers[k], (long long)json_integer_value(json_object_get(j, numbers[k])));
+  json_decref(j);
+  r->close(r);
+  return true;
+}
+
+int command_inspect(int argc, char **argv) {
+  Ctx *ctx = ctx_create();
+  BuildOptions o = build_defaults;
+  Positionals files = {0};
+  ArgsResult parsed = args_parse(ctx, "weft", &spec, argc, argv, &o, &files);
+  if (parsed == ARGS_OK) {
+    const char *path = files.data[0];
+    if (is_shared_object(path))
+      inspect_shared(ctx, &o, path);
+    else
+      inspect_model(ctx, &o, path);
+  }
+  return finish(ctx, WEFT_OK);
+}

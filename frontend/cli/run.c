@@ -1,0 +1,283 @@
+/* weft run MODEL_OR_SO. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "frontend/cli/commands.h"
+#include "frontend/cli/compare.h"
+#include "frontend/cli/runnable.h"
+
+typedef struct {
+  BuildOptions build; /* first: the shared option rows set it */
+  VEC(const char *) inputs;
+  VEC(const char *) expected;
+  double rtol, atol;
+  int64_t repeat, seed;
+  bool random, interp;
+  const char *output_dir;
+} RunOptions;
+
+static bool add_input(Ctx *ctx, void *options, const char *value) {
+  vec_push(ctx->arena, &((RunOptions *)options)->inputs, value);
+  return true;
+}
+
+static bool add_expected(Ctx *ctx, void *options, const char *value) {
+  vec_push(ctx->arena, &((RunOptions *)options)->expected, value);
+  return true;
+}
+
+static bool set_rtol(Ctx *ctx, void *options, const char *value) { return args_double(ctx, "rtol", value, &((RunOptions *)options)->rtol); }
+
+static bool set_atol(Ctx *ctx, void *options, const char *value) { return args_double(ctx, "atol", value, &((RunOptions *)options)->atol); }
+
+static bool set_repeat(Ctx *ctx, void *options, const char *value) {
+  return args_int(ctx, "repeat", value, 1, 1000000000, &((RunOptions *)options)->repeat);
+}
+
+static bool set_random(Ctx *ctx, void *options, const char *value) {
+  ((RunOptions *)options)->random = true;
+  return args_int(ctx, "random", value, 0, INT64_MAX, &((RunOptions *)options)->seed);
+}
+
+static bool set_output_dir(Ctx *ctx, void *options, const char *value) {
+  (void)ctx;
+  ((RunOptions *)options)->output_dir = value;
+  return true;
+}
+
+static bool set_run_target(Ctx *ctx, void *options, const char *value) {
+  ((RunOptions *)options)->interp = strcmp(value, "interp") == 0;
+  return ((RunOptions *)options)->interp || set_target(ctx, options, value);
+}
+
+static const OptionRow rows[] = {
+    {"input", "[NAME=]FILE.npy", "an input, in the model's order or by name; repeatable", add_input},
+    {"random", "SEED", "make the inputs that are not given: uniform in -1..1", set_random},
+    {"expect", "FILE.npy", "compare the next output with this; repeatable, in output order", add_expected},
+    {"rtol", "R", "relative tolerance (1e-3): |a-b| <= atol + rtol*|b|", set_rtol},
+    {"atol", "A", "absolute tolerance (1e-5)", set_atol},
+    {"output-dir", "DIR", "write output_0.npy, output_1.npy, ...", set_output_dir},
+    {"repeat", "N", "run N times and print the fastest and the median time", set_repeat},
+    {"target", "TARGET", "cpu (default), or interp: the reference evaluation", set_run_target},
+    {"prefix", "NAME", "prefix of a shared object's symbols (weft_model)", set_prefix},
+    {"threads", "N", "threads to use", set_threads},
+    BUILD_OPTION_ROWS,
+    {0},
+};
+
+static const FutureOption future[] = {{"shape", true}, {"image", true}, {"batch", true}, {"gpu", true}, {"offload", true}, {"check", false}, {0}};
+
+static const CommandSpec spec = {"run",
+                                 "MODEL_OR_SO [--input [NAME=]FILE.npy ...] [options]",
+                                 "Runs a model (compiled in memory) or a compiled shared object (which is code, and trusted).",
+                                 rows,
+                                 future,
+                                 "  weft run model.yaml --input x.npy --expect y.npy --rtol 1e-3\n"
+                                 "  weft run model.so --input x.npy --output-dir out\n"
+                                 "  weft run model.yaml --random 7 --layout '*=NHWC' --repeat 100\n",
+                                 1,
+                                 1};
+
+/* ---- inputs ---- */
+
+/* The port that an --input argument names, and its file; takes the next free port without a name. */
+static int port_of(Ctx *ctx, const Runnable *r, const char *arg, const bool *given, const char **file) {
+  const char *equals = strchr(arg, '=');
+  *file = arg;
+  for (int k = 0; equals && k < r->n_inputs; k++) {
+    size_t n = strlen(r->inputs[k].name);
+    if (n == (size_t)(equals - arg) && strncmp(arg, r->inputs[k].name, n) == 0) {
+      *file = equals + 1;
+      return k;
+    }
+  }
+  struct stat st;
+  if (equals && stat(arg, &st) != 0) { /* a file may well have '=' in its name */
+    Str names = str_new(ctx->arena);
+    for (int k = 0; k < r->n_inputs; k++)
+      str_printf(&names, "%s%s", k ? ", " : "", r->inputs[k].name);
+    diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--input %s: no input has this name; the model's are %s", arg, names.data);
+    return -1;
+  }
+  for (int k = 0; k < r->n_inputs; k++)
+    if (!given[k])
+      return k;
+  diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--input %s: the model has only %d input%s", arg, r->n_inputs, r->n_inputs == 1 ? "" : "s");
+  return -1;
+}
+
+static const char *shape_text(Ctx *ctx, DType dtype, int rank, const int64_t *shape, const char *layout) {
+  Str s = str_new(ctx->arena);
+  str_printf(&s, "%s[", dtype_name(dtype));
+  for (int k = 0; k < rank; k++)
+    str_printf(&s, "%s%lld", k ? "," : "", (long long)shape[k]);
+  str_printf(&s, "]%s%s", layout ? " " : "", layout ? layout : "");
+  return s.data;
+}
+
+static bool same_type(const Tensor *t, const IoPort *p) {
+  return t->dtype == p->dtype && t->rank == p->rank && memcmp(t->shape, p->shape, (size_t)p->rank * sizeof *p->shape) == 0;
+}
+
+static bool type_mismatch(Ctx *ctx, const char *file, const Tensor *t, const char *what, const IoPort *p) {
+  return diag_error(ctx->diags, WEFT_MALFORMED, (Loc){.file = file}, "holds %s, but %s '%s' is %s",
+                    shape_text(ctx, t->dtype, t->rank, t->shape, NULL), what, p->name,
+                    shape_text(ctx, p->dtype, p->rank, p->shape, p->layout));
+}
+
+/* Uniform in -1..1 by SplitMix64 (Steele, Lea, Flood 2014). */
+static void fill_random(Tensor *t, uint64_t seed) {
+  for (int64_t k = 0; k < t->n; k++) {
+    uint64_t z = seed += 0x9e3779b97f4a7c15ull;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    z ^= z >> 31;
+    tensor_set(t, k, (double)(z >> 40) / (double)(1 << 23) - 1.0);
+  }
+}
+
+static bool read_inputs(Ctx *ctx, const RunOptions *o, const Runnable *r, const void **data) {
+  bool *given = ARENA_ARRAY(ctx->arena, bool, r->n_inputs);
+  for (size_t j = 0; j < o->inputs.len; j++) {
+    const char *file;
+    int k = port_of(ctx, r, o->inputs.data[j], given, &file);
+    if (k < 0)
+      return false;
+    if (given[k])
+      return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "input '%s' is given twice", r->inputs[k].name);
+    Tensor *t = npy_read(ctx, file, LOC_NONE);
+    if (!t)
+      return false;
+    if (!same_type(t, &r->inputs[k]))
+      return type_mismatch(ctx, file, t, "input", &r->inputs[k]);
+    data[k] = t->data;
+    given[k] = true;
+  }
+  for (int k = 0; k < r->n_inputs; k++) {
+    if (given[k])
+      continue;
+    const IoPort *p = &r->inputs[k];
+    if (!o->random)
+      return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "input '%s', %s, is missing; give --input %s=FILE.npy or --random SEED", p->name,
+                        shape_text(ctx, p->dtype, p->rank, p->shape, p->layout), p->name);
+    Tensor *t = tensor_new(ctx, p->dtype, p->rank, p->shape);
+    fill_random(t, (uint64_t)o->seed + (uint64_t)k * 0x632be59bd9b4e019ull);
+    data[k] = t->data;
+  }
+  return true;
+}
+
+/* ---- outputs ---- */
+
+static void print_output(Ctx *ctx, const IoPort *p, const Tensor *t) {
+  double lo = INFINITY, hi = -INFINITY, sum = 0;
+  for (int64_t k = 0; k < t->n; k++) {
+    double v = tensor_get(t, k);
+    lo = v < lo || isnan(v) ? v : lo;
+    hi = v > hi || isnan(v) ? v : hi;
+    sum += v;
+  }
+  printf("%s %s", p->name, shape_text(ctx, p->dtype, p->rank, p->shape, p->layout));
+  if (t->n)
+    printf(" min %.6g max %.6g mean %.6g", lo, hi, sum / (double)t->n);
+}
+
+/* Compares output k with its file. Sets *differs; false after reporting a file that cannot be compared. */
+static bool compare_output(Ctx *ctx, const RunOptions *o, const IoPort *p, const Tensor *got, const char *file, bool *differs) {
+  Tensor *expected = npy_read(ctx, file, LOC_NONE);
+  if (!expected)
+    return false;
+  if (!same_type(expected, p))
+    return type_mismatch(ctx, file, expected, "output", p);
+  Difference d = tensor_compare(got, expected, o->rtol, o->atol);
+  printf(" | max abs diff %.3g, max rel diff %.3g", d.max_abs, d.max_rel);
+  if (d.wrong)
+    printf(" | %lld of %lld beyond rtol %g atol %g, first at %lld: %.9g, expected %.9g", (long long)d.wrong, (long long)got->n, o->rtol,
+           o->atol, (long long)d.first, tensor_get(got, d.first), tensor_get(expected, d.first));
+  *differs = *differs || d.wrong;
+  return true;
+}
+
+static bool report_outputs(Ctx *ctx, const RunOptions *o, const Runnable *r, Tensor *const *outputs, bool *differs) {
+  if (o->output_dir && mkdir(o->output_dir, 0777) != 0 && errno != EEXIST)
+    return diag_error(ctx->diags, WEFT_MISSING, LOC_NONE, "--output-dir %s: %s", o->output_dir, strerror(errno));
+  for (int k = 0; k < r->n_outputs; k++) {
+    print_output(ctx, &r->outputs[k], outputs[k]);
+    bool ok = (size_t)k >= o->expected.len || compare_output(ctx, o, &r->outputs[k], outputs[k], o->expected.data[k], differs);
+    printf("\n");
+    if (!ok)
+      return false;
+    if (o->output_dir && !npy_write(ctx, arena_printf(ctx->arena, "%s/output_%d.npy", o->output_dir, k), outputs[k]))
+      return false;
+  }
+  return true;
+}
+
+/* ---- running ---- */
+
+static double seconds_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void sort_doubles(double *v, int64_t n) {
+  for (int64_t gap = n / 2; gap > 0; gap /= 2) /* Shell's sort */
+    for (int64_t i = gap; i < n; i++) {
+      double x = v[i];
+      int64_t j = i;
+      for (; j >= gap && v[j - gap] > x; j -= gap)
+        v[j] = v[j - gap];
+      v[j] = x;
+    }
+}
+
+static bool run_repeatedly(Ctx *ctx, const RunOptions *o, Runnable *r, const char *path, const void *const *inputs, void *const *outputs) {
+  double *took = ARENA_ARRAY(ctx->arena, double, o->repeat);
+  for (int64_t k = 0; k < o->repeat; k++) {
+    double start = seconds_now();
+    int status = r->run(r, inputs, outputs);
+    took[k] = seconds_now() - start;
+    if (status != 0)
+      return diag_error(ctx->diags, (Status)status, (Loc){.file = path}, "%s", r->error(r));
+  }
+  if (o->repeat > 1) {
+    sort_doubles(took, o->repeat);
+    printf("%lld runs: fastest %.3f ms, median %.3f ms\n", (long long)o->repeat, took[0] * 1e3, took[o->repeat / 2] * 1e3);
+  }
+  return true;
+}
+
+static bool run_model(Ctx *ctx, const RunOptions *o, Runnable *r, const char *path, bool *differs) {
+  if (o->expected.len > (size_t)r->n_outputs)
+    return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "%zu --expect files, but the model has %d output%s", o->expected.len, r->n_outputs,
+                      r->n_outputs == 1 ? "" : "s");
+  const void **inputs = ARENA_ARRAY(ctx->arena, const void *, r->n_inputs);
+  if (!read_inputs(ctx, o, r, inputs))
+    return false;
+  Tensor **tensors = ARENA_ARRAY(ctx->arena, Tensor *, r->n_outputs);
+  void **outputs = ARENA_ARRAY(ctx->arena, void *, r->n_outputs);
+  for (int k = 0; k < r->n_outputs; k++) {
+    tensors[k] = tensor_new(ctx, r->outputs[k].dtype, r->outputs[k].rank, r->outputs[k].shape);
+    outputs[k] = tensors[k]->data;
+  }
+  return run_repeatedly(ctx, o, r, path, inputs, outputs) && report_outputs(ctx, o, r, tensors, differs);
+}
+
+int command_run(int argc, char **argv) {
+  Ctx *ctx = ctx_create();
+  RunOptions o = {.build = build_defaults, .rtol = 1e-3, .atol = 1e-5, .repeat = 1};
+  Positionals files = {0};
+  ArgsResult parsed = args_parse(ctx, "weft", &spec, argc, argv, &o, &files);
+  if (parsed == ARGS_HELP)
+    return finish(ctx, WEFT_OK);
+  bool differs = false;
+  Runnable *r = parsed == ARGS_OK ? runnable_open(ctx, &o.build, files.data[0], o.interp) : NULL;
+  bool ok = r && run_model(ctx, &o, r, files.data[0], &differs);
+  if (r)
+    r->close(r);
+  return finish(ctx, ok && differs ? WEFT_DIFFER : WEFT_OK);
+}

@@ -1,0 +1,223 @@
+/* Models in memory, shared objects and the reference evaluation behind one interface. See runnable.h. */
+#include "frontend/cli/runnable.h"
+
+#include <dlfcn.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "runtime/model.h"
+
+bool is_shared_object(const char *path) {
+  char magic[4] = {0};
+  FILE *f = fopen(path, "rb");
+  if (!f)
+    return false;
+  bool elf = fread(magic, 1, 4, f) == 4 && memcmp(magic, "\177ELF", 4) == 0;
+  fclose(f);
+  return elf;
+}
+
+/* ---- ports from JSON ---- */
+
+static bool bad_info(Runnable *r, const char *path, const char *what) {
+  return diag_error(r->ctx->diags, WEFT_MALFORMED, (Loc){.file = path}, "its description is not one of weft's: %s", what);
+}
+
+static bool read_port(Runnable *r, const char *path, const json_t *j, IoPort *port) {
+  const char *name = json_string_value(json_object_get(j, "name"));
+  const char *dtype = json_string_value(json_object_get(j, "dtype"));
+  const json_t *shape = json_object_get(j, "shape");
+  if (!name || !dtype || !json_is_array(shape) || json_array_size(shape) > WEFT_MAX_RANK ||
+      !dtype_parse(dtype, strlen(dtype), &port->dtype))
+    return bad_info(r, path, "an input or output lacks name, dtype or shape");
+  port->name = intern_str(r->ctx, name);
+  port->rank = (int)json_array_size(shape);
+  for (int k = 0; k < port->rank; k++) {
+    const json_t *d = json_array_get(shape, (size_t)k);
+    if (!json_is_integer(d) || json_integer_value(d) < 0)
+      return bad_info(r, path, "a dimension is not a number");
+    port->shape[k] = json_integer_value(d);
+  }
+  const char *layout = json_string_value(json_object_get(j, "layout"));
+  port->layout = layout ? intern_str(r->ctx, layout) : NULL;
+  return true;
+}
+
+static bool read_port_list(Runnable *r, const char *path, const json_t *list, int *n, const IoPort **ports) {
+  if (!json_is_array(list))
+    return bad_info(r, path, "inputs or outputs are missing");
+  *n = (int)json_array_size(list);
+  IoPort *p = ARENA_ARRAY(r->ctx->arena, IoPort, *n);
+  for (int k = 0; k < *n; k++)
+    if (!read_port(r, path, json_array_get(list, (size_t)k), &p[k]))
+      return false;
+  *ports = p;
+  return true;
+}
+
+static bool read_ports(Runnable *r, const char *path) {
+  json_t *j = json_loads(r->info, JSON_REJECT_DUPLICATES, NULL);
+  bool ok = json_is_object(j) || bad_info(r, path, "no JSON object");
+  ok = ok && read_port_list(r, path, json_object_get(j, "inputs"), &r->n_inputs, &r->inputs) &&
+       read_port_list(r, path, json_object_get(j, "outputs"), &r->n_outputs, &r->outputs);
+  json_decref(j);
+  return ok;
+}
+
+/* ---- compiled in memory ---- */
+
+static int run_jit(Runnable *r, const void *const *inputs, void *const *outputs) {
+  return weft_rt_run(jit_model(r->impl), inputs, outputs);
+}
+
+static const char *jit_error(Runnable *r) {
+  (void)r;
+  return weft_rt_error();
+}
+
+static void close_jit(Runnable *r) { jit_close(r->impl); }
+
+static bool open_jit(Runnable *r, const BuildOptions *options, Module *module) {
+  Unit unit;
+  if (!build_unit(r->ctx, options, module, true, &unit))
+    return false;
+  CodegenOptions cg = build_codegen_options(options, build_cpu(r->ctx, options));
+  r->impl = jit_open(unit.loops, &cg);
+  if (!r->impl)
+    return false;
+  r->run = run_jit;
+  r->error = jit_error;
+  r->close = close_jit;
+  r->info = jit_model(r->impl)->info;
+  return true;
+}
+
+/* ---- the reference evaluation ---- */
+
+static int run_reference(Runnable *r, const void *const *inputs, void *const *outputs) {
+  Module *m = r->impl;
+  const Function *f = m->main;
+  const Tensor **in = ARENA_ARRAY(r->ctx->arena, const Tensor *, f->params.len);
+  Tensor **out = ARENA_ARRAY(r->ctx->arena, Tensor *, f->results.len);
+  for (size_t k = 0; k < f->params.len; k++) {
+    const Type *type = f->params.data[k]->type;
+    Tensor *t = tensor_of_type(r->ctx, type);
+    tensor_from_storage(t, type, inputs[k]);
+    in[k] = t;
+  }
+  if (!eval_function(m, f, in, out, NULL))
+    return WEFT_BUG;
+  for (size_t k = 0; k < f->results.len; k++)
+    tensor_to_storage(out[k], f->results.data[k].type, outputs[k]);
+  return WEFT_OK;
+}
+
+static const char *reference_error(Runnable *r) {
+  (void)r;
+  return "the reference evaluation failed";
+}
+
+static void close_reference(Runnable *r) { (void)r; }
+
+static void describe_port(json_t *list, const char *name, const Type *type, const char *letters) {
+  json_t *shape = json_array();
+  for (int k = 0; k < type->rank; k++)
+    json_array_append_new(shape, json_integer(expr_value(type->dims[type->layout->digits[k].axis])));
+  json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:s?}", "name", name, "dtype", dtype_name(type->dtype), "shape", shape,
+                                        "layout", letters));
+}
+
+static bool open_reference(Runnable *r, Module *module) {
+  Ctx *ctx = r->ctx;
+  Unit unit = {ctx, module, NULL};
+  Pipeline pipeline = {0};
+  Str log = str_new(ctx->arena);
+  PipelineOptions po = {.verify_each = true};
+  /* legalize refuses what has no numbers: dynamic dimensions, other element types */
+  if (!pipeline_parse(ctx, &all_passes, "legalize{target=cpu}", &pipeline) || !pipeline_run(&unit, &all_passes, &pipeline, &po, &log))
+    return false;
+  json_t *in = json_array(), *out = json_array();
+  const Function *f = module->main;
+  for (size_t k = 0; k < f->params.len; k++) {
+    const Value *v = f->params.data[k];
+    describe_port(in, v->name, v->type, v->roles ? layout_to_letters(ctx, v->type->layout, v->roles) : NULL);
+  }
+  for (size_t k = 0; k < f->results.len; k++) {
+    const FuncResult *v = &f->results.data[k];
+    describe_port(out, v->name, v->type, v->roles ? layout_to_letters(ctx, v->type->layout, v->roles) : NULL);
+  }
+  json_t *j = json_pack("{s:o, s:o}", "inputs", in, "outputs", out);
+  char *text = json_dumps(j, JSON_COMPACT);
+  r->info = arena_strdup(ctx->arena, text);
+  free(text);
+  json_decref(j);
+  r->impl = module;
+  r->run = run_reference;
+  r->error = reference_error;
+  r->close = close_reference;
+  return true;
+}
+
+/* ---- a shared object ---- */
+
+typedef struct {
+  void *handle;
+  int (*run)(const void *const *inputs, void *const *outputs);
+  const char *(*error)(void);
+} Shared;
+
+static int run_shared(Runnable *r, const void *const *inputs, void *const *outputs) {
+  return ((Shared *)r->impl)->run(inputs, outputs);
+}
+
+static const char *shared_error(Runnable *r) { return ((Shared *)r->impl)->error(); }
+
+static void close_shared(Runnable *r) { dlclose(((Shared *)r->impl)->handle); }
+
+static bool open_shared(Runnable *r, const BuildOptions *options, const char *path) {
+  Ctx *ctx = r->ctx;
+  Loc loc = {.file = path};
+  Shared *s = ARENA_NEW(ctx->arena, Shared);
+  s->handle = dlopen(strchr(path, '/') ? path : arena_printf(ctx->arena, "./%s", path), RTLD_NOW | RTLD_LOCAL);
+  if (!s->handle)
+    return diag_error(ctx->diags, WEFT_MALFORMED, loc, "cannot be loaded: %s", dlerror());
+  r->impl = s;
+  r->run = run_shared;
+  r->error = shared_error;
+  r->close = close_shared;
+  const char *p = options->prefix;
+  int (*abi)(void);
+  const char *(*info)(void);
+  /* POSIX has dlsym return object pointers for functions; the copy avoids the forbidden cast. */
+  void *symbols[4] = {dlsym(s->handle, arena_printf(ctx->arena, "%s_abi", p)), dlsym(s->handle, arena_printf(ctx->arena, "%s_info", p)),
+                      dlsym(s->handle, arena_printf(ctx->arena, "%s_run", p)), dlsym(s->handle, arena_printf(ctx->arena, "%s_error", p))};
+  memcpy(&abi, &symbols[0], sizeof abi);
+  memcpy(&info, &symbols[1], sizeof info);
+  memcpy(&s->run, &symbols[2], sizeof s->run);
+  memcpy(&s->error, &symbols[3], sizeof s->error);
+  if (!abi || !info || !s->run || !s->error)
+    return diag_error(ctx->diags, WEFT_MALFORMED, loc, "does not export %s_abi, _info, _run and _error: not a model compiled by weft, or with another --prefix", p);
+  if (abi() != WEFT_ABI)
+    return diag_error(ctx->diags, WEFT_UNSUPPORTED, loc, "has interface version %d; this weft runs version %d", abi(), WEFT_ABI);
+  r->info = info();
+  return true;
+}
+
+Runnable *runnable_open(Ctx *ctx, const BuildOptions *options, const char *path, bool interp) {
+  Runnable *r = ARENA_NEW(ctx->arena, Runnable);
+  r->ctx = ctx;
+  bool ok;
+  if (is_shared_object(path)) {
+    ok = interp ? diag_error(ctx->diags, WEFT_USAGE, (Loc){.file = path}, "a shared object has no graph left to evaluate; give the model")
+                : open_shared(r, options, path);
+  } else {
+    Module *module = model_import(ctx, path);
+    ok = module && (interp ? open_reference(r, module) : open_jit(r, options, module));
+  }
+  if (ok && read_ports(r, path))
+    return r;
+  if (r->close)
+    r->close(r);
+  return NULL;
+}

@@ -1,0 +1,67 @@
+/* weft: one program with subcommands. */
+#include <stdio.h>
+
+#include "frontend/cli/args.h"
+#include "frontend/cli/commands.h"
+
+static const struct {
+  const char *name;
+  int (*run)(int argc, char **argv);
+  const char *help;
+} commands[] = {
+    {"compile", command_compile, "compile a model to a shared object, or show a stage on the way"},
+    {"run", command_run, "run a model or a compiled .so on inputs, compare with expected outputs"},
+    {"inspect", command_inspect, "inputs, outputs, ops, parameters and memory of a model or .so"},
+    {"ops", command_ops, "the operators: operands, attributes, layouts"},
+    {"passes", command_passes, "the compiler's passes and what holds after each"},
+    {"targets", command_targets, "the CPUs to compile for, and what works on this machine"},
+};
+#define N_COMMANDS (sizeof commands / sizeof *commands)
+
+static const char *const future_commands[] = {"verify", "bench", "import"};
+#define N_FUTURE (sizeof future_commands / sizeof *future_commands)
+
+static void print_help(void) {
+  printf("weft compiles tensor graphs with layouts that are never guessed to small native code.\n\n"
+         "Usage: weft COMMAND ...\n\nCommands:\n");
+  for (size_t k = 0; k < N_COMMANDS; k++)
+    printf("  %-10s %s\n", commands[k].name, commands[k].help);
+  printf("\nweft COMMAND --help says more. Models are YAML graphs (.yaml) or weft's text form (.weft).\n\n"
+         "Exit status: 0 success, 1 results differ, 2 wrong usage, 3 malformed input, 4 not supported,\n"
+         "5 something is missing on this machine, 70 a bug in weft.\n\n"
+         "Examples:\n"
+         "  weft compile model.yaml -o model.so --header model.h\n"
+         "  weft run model.yaml --input x.npy --expect y.npy\n"
+         "  weft run model.so --input x.npy --output-dir out\n");
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2) {
+    fprintf(stderr, "weft: error: a command is missing; see 'weft --help'\n");
+    return WEFT_USAGE;
+  }
+  const char *name = argv[1];
+  if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+    print_help();
+    return WEFT_OK;
+  }
+  if (strcmp(name, "--version") == 0) {
+    printf("weft %s\n", WEFT_VERSION);
+    return WEFT_OK;
+  }
+  for (size_t k = 0; k < N_COMMANDS; k++)
+    if (strcmp(name, commands[k].name) == 0)
+      return commands[k].run(argc - 1, argv + 1);
+  for (size_t k = 0; k < N_FUTURE; k++)
+    if (strcmp(name, future_commands[k]) == 0) {
+      fprintf(stderr, "weft: error: command '%s' is not supported by this version of weft\n", name);
+      return WEFT_UNSUPPORTED;
+    }
+  const char *names[N_COMMANDS];
+  for (size_t k = 0; k < N_COMMANDS; k++)
+    names[k] = commands[k].name;
+  const char *near = nearest_word(name, names, N_COMMANDS);
+  fprintf(stderr, "weft: error: unknown command '%s'%s%s%s; see 'weft --help'\n", name, near ? ", did you mean '" : "",
+          near ? near : "", near ? "'?" : "");
+  return WEFT_USAGE;
+}

@@ -1,0 +1,57 @@
+/* The reference evaluation of a function: ops in order, each by its family's plain loops over logical indices. Layouts,
+ * relayouts and `fused` marks make no difference here. */
+#include "ir/tensor.h"
+
+/* A tensor larger than this is refused rather than allocated: a model of a few lines can ask for any size. */
+#define EVAL_MAX_ELEMENTS ((int64_t)1 << 28)
+
+static Tensor *new_value(Ctx *ctx, const Value *v, Loc loc) {
+  int64_t shape[WEFT_MAX_RANK], n = 1;
+  if (!type_shape(v->type, shape)) {
+    diag_error(ctx->diags, WEFT_UNSUPPORTED, loc, "value '%s' is %s; the reference evaluation needs constant extents",
+               v->name, type_text(ctx, v->type));
+    return NULL;
+  }
+  for (int k = 0; k < v->type->rank; k++) {
+    if (!mul_i64(n, shape[k], &n) || n > EVAL_MAX_ELEMENTS) {
+      diag_error(ctx->diags, WEFT_UNSUPPORTED, loc,
+                 "value '%s' is %s; the reference evaluation takes at most %lld elements", v->name,
+                 type_text(ctx, v->type), (long long)EVAL_MAX_ELEMENTS);
+      return NULL;
+    }
+  }
+  return tensor_new(ctx, v->type->dtype, v->type->rank, shape);
+}
+
+static bool same_shape(const Tensor *a, const Tensor *b) {
+  return a->dtype == b->dtype && a->rank == b->rank && memcmp(a->shape, b->shape, sizeof a->shape) == 0;
+}
+
+bool eval_function(Module *m, const Function *f, const Tensor *const *inputs, Tensor **outputs, Tensor **values) {
+  Ctx *ctx = m->ctx;
+  if (!values)
+    values = ARENA_ARRAY(ctx->arena, Tensor *, f->n_values);
+  for (size_t k = 0; k < f->params.len; k++) {
+    const Value *v = f->params.data[k];
+    Tensor *t = new_value(ctx, v, v->loc);
+    if (!t)
+      return false;
+    WEFT_ASSERT(same_shape(t, inputs[k]));
+    memcpy(t->data, inputs[k]->data, (size_t)t->n * dtype_size(t->dtype));
+    values[v->id] = t;
+  }
+  for (const Op *op = f->first; op; op = op->next) {
+    const Tensor *in[OP_MAX_OPERANDS] = {NULL};
+    for (int k = 0; k < op->def->n_operands; k++)
+      if (op->operands[k])
+        in[k] = values[op->operands[k]->id];
+    Tensor *out = new_value(ctx, op->result, op->loc);
+    if (!out)
+      return false;
+    op->def->eval(ctx, op, in, out);
+    values[op->result->id] = out;
+  }
+  for (size_t k = 0; k < f->results.len; k++)
+    outputs[k] = values[f->results.data[k].value->id];
+  return true;
+}

@@ -1,0 +1,208 @@
+/* Modules: constants, functions, names. Names are unique; a taken one gets the suffix ".1", ".2", ... Each taken name
+ * remembers the suffix to try next, so that many equal wishes stay cheap. */
+#include "ir/tensor.h"
+
+/* ---- names ---- */
+
+typedef struct {
+  const char *name;
+  uint32_t next; /* suffix to try next; of the entry "": the number for a value without a name */
+} NameEntry;
+
+static bool name_equal(const void *item, const void *key) {
+  return ((const NameEntry *)item)->name == key;
+}
+
+static uint64_t name_hash(const char *name) {
+  return hash_bytes(WEFT_HASH_SEED, name, strlen(name));
+}
+
+/* name must be interned. */
+static NameEntry *name_find(const Intern *names, const char *name) {
+  return (NameEntry *)(uintptr_t)intern_find(names, name_hash(name), name_equal, name);
+}
+
+static NameEntry *name_add(Ctx *ctx, Intern *names, const char *name) {
+  NameEntry *entry = ARENA_NEW(ctx->arena, NameEntry);
+  entry->name = name;
+  entry->next = *name ? 1 : 0;
+  intern_add(ctx, names, name_hash(name), entry);
+  return entry;
+}
+
+/* Takes `name`, or a variant of it where it is taken already; NULL or "": the next free number. */
+static const char *name_take(Ctx *ctx, Intern *names, const char *name) {
+  name = intern_str(ctx, name ? name : "");
+  NameEntry *entry = name_find(names, name);
+  if (!entry) {
+    entry = name_add(ctx, names, name);
+    if (*name)
+      return name;
+  }
+  const char *variant;
+  do
+    variant = intern_str(ctx, arena_printf(ctx->arena, *name ? "%s.%u" : "%s%u", name, entry->next++));
+  while (name_find(names, variant));
+  name_add(ctx, names, variant);
+  return variant;
+}
+
+const char *function_take_name(Ctx *ctx, Function *f, const char *name) {
+  return name_take(ctx, &f->names, name);
+}
+
+/* ---- modules and constants ---- */
+
+Module *module_create(Ctx *ctx, const char *file, const char *name) {
+  Module *m = ARENA_NEW(ctx->arena, Module);
+  m->ctx = ctx;
+  m->file = file ? intern_str(ctx, file) : NULL;
+  m->name = intern_str(ctx, name);
+  return m;
+}
+
+Constant *module_add_constant(Module *m, const char *name, const Type *type, void *data, Loc loc) {
+  Constant *c = ARENA_NEW(m->ctx->arena, Constant);
+  c->name = name_take(m->ctx, &m->constant_names, name);
+  c->type = type;
+  c->data = data;
+  c->loc = loc;
+  if (m->last_constant)
+    m->last_constant->next = c;
+  else
+    m->first_constant = c;
+  m->last_constant = c;
+  return c;
+}
+
+static bool derived_equal(const void *item, const void *key) {
+  const Constant *a = item, *b = key;
+  return a->base == b->base && a->type == b->type;
+}
+
+static uint64_t derived_hash(const Constant *c) {
+  const char *root = c->base->name;
+  return hash_bytes(hash_bytes(WEFT_HASH_SEED, &c->type->id, sizeof c->type->id), root, strlen(root));
+}
+
+Constant *module_add_derived(Module *m, const char *name, Constant *base, const Type *type, Loc loc) {
+  Constant *c = module_add_constant(m, name, type, NULL, loc);
+  c->base = base;
+  intern_add(m->ctx, &m->derived, derived_hash(c), c);
+  return c;
+}
+
+Constant *module_derive_constant(Module *m, Constant *base, const Layout *layout) {
+  Constant *root = base;
+  while (root->base)
+    root = root->base;
+  if (root->type->layout == layout)
+    return root;
+  const Type *type = type_with_layout(m->ctx, root->type, layout);
+  if (!type)
+    return NULL;
+  Constant key = {.base = root, .type = type};
+  const Constant *found = intern_find(&m->derived, derived_hash(&key), derived_equal, &key);
+  return found ? (Constant *)(uintptr_t)found : module_add_derived(m, root->name, root, type, root->loc);
+}
+
+Constant *module_find_constant(const Module *m, const char *name) {
+  for (Constant *c = m->first_constant; c; c = c->next)
+    if (strcmp(c->name, name) == 0)
+      return c;
+  return NULL;
+}
+
+const void *constant_data(Module *m, Constant *c) {
+  if (!c->data) {
+    WEFT_ASSERT(c->base != NULL);
+    Tensor *t = tensor_of_type(m->ctx, c->type);
+    tensor_from_storage(t, c->base->type, constant_data(m, c->base));
+    c->data = arena_alloc(m->ctx->arena, (size_t)type_bytes(c->type));
+    tensor_to_storage(t, c->type, c->data);
+  }
+  return c->data;
+}
+
+uint64_t constant_hash(Module *m, Constant *c) {
+  if (c->hash == 0) {
+    const char *type = type_text(m->ctx, c->type);
+    uint64_t h = hash_bytes(WEFT_HASH_SEED, type, strlen(type));
+    h = hash_bytes(h, constant_data(m, c), (size_t)type_bytes(c->type));
+    c->hash = h ? h : 1; /* 0 stands for "not asked yet" */
+  }
+  return c->hash;
+}
+
+/* ---- functions ---- */
+
+Function *function_create(Module *m, const char *name) {
+  Function *f = ARENA_NEW(m->ctx->arena, Function);
+  f->name = intern_str(m->ctx, name);
+  return f;
+}
+
+Value *function_add_param(Module *m, Function *f, const char *name, const Type *type, const char *roles, Loc loc) {
+  Value *v = ARENA_NEW(m->ctx->arena, Value);
+  v->id = f->n_values++;
+  v->name = name_take(m->ctx, &f->names, name);
+  v->type = type;
+  v->index = (int)f->params.len;
+  v->roles = roles ? intern_str(m->ctx, roles) : NULL;
+  v->loc = loc;
+  vec_push(m->ctx->arena, &f->params, v);
+  return v;
+}
+
+void function_add_result(Module *m, Function *f, const char *name, Value *value, const Type *type, const char *roles,
+                         Loc loc) {
+  FuncResult r = {.name = intern_str(m->ctx, name), .value = value, .type = type, .loc = loc};
+  r.roles = roles ? intern_str(m->ctx, roles) : NULL;
+  vec_push(m->ctx->arena, &f->results, r);
+}
+
+Value *function_find_value(const Function *f, const char *name) {
+  for (size_t k = 0; k < f->params.len; k++)
+    if (strcmp(f->params.data[k]->name, name) == 0)
+      return f->params.data[k];
+  for (const Op *op = f->first; op; op = op->next)
+    if (strcmp(op->result->name, name) == 0)
+      return op->result;
+  return NULL;
+}
+
+void op_erase(Function *f, Op *op) {
+  if (op->prev)
+    op->prev->next = op->next;
+  else
+    f->first = op->next;
+  if (op->next)
+    op->next->prev = op->prev;
+  else
+    f->last = op->prev;
+  op->prev = op->next = NULL;
+}
+
+void value_replace_uses(Function *f, Value *from, Value *to) {
+  for (Op *op = f->first; op; op = op->next) {
+    for (int k = 0; k < op->def->n_operands; k++)
+      if (op->operands[k] == from)
+        op->operands[k] = to;
+    if (op->fused == from)
+      op->fused = to;
+  }
+  for (size_t k = 0; k < f->results.len; k++)
+    if (f->results.data[k].value == from)
+      f->results.data[k].value = to;
+}
+
+uint32_t *function_count_uses(Ctx *ctx, const Function *f) {
+  uint32_t *uses = ARENA_ARRAY(ctx->arena, uint32_t, f->n_values);
+  for (const Op *op = f->first; op; op = op->next)
+    for (int k = 0; k < op->def->n_operands; k++)
+      if (op->operands[k])
+        uses[op->operands[k]->id]++;
+  for (size_t k = 0; k < f->results.len; k++)
+    uses[f->results.data[k].value->id]++;
+  return uses;
+}

@@ -1,0 +1,83 @@
+/* The op table, made from ops.def, and what is asked of a row. A row names the functions of its family, so that an op
+ * whose half is missing does not link. */
+#include "ir/ops/ops.h"
+
+/* view_index by the row's traits, each a single word: only views have one. */
+#define VIEW_INDEX_OP_VIEW(family) family##_view_index
+#define VIEW_INDEX_OP_CONTRACTION(family) NULL
+#define VIEW_INDEX_OP_COPY(family) NULL
+#define VIEW_INDEX_OP_LEAF(family) NULL
+
+/* In parentheses while they travel through macros, so that their commas part nothing. */
+#define BRACES(...) {__VA_ARGS__}
+#define OPERANDS(...) (__VA_ARGS__)
+#define OPERAND(name, roles) {name, roles, false, false}
+#define OPTIONAL(name, roles) {name, roles, true, false}
+#define ALONG(name) {name, "", false, true}
+#define ATTRS(...) (__VA_ARGS__)
+#define INT(name, fill) {name, ATTR_INT, LEN_ANY, false, fill}
+#define INTS(name, len, fill) {name, ATTR_INTS, len, false, fill}
+#define FLOAT(name, fill) {name, ATTR_FLOAT, LEN_ANY, false, fill}
+#define REQUIRED_FLOAT(name) {name, ATTR_FLOAT, LEN_ANY, true, 0}
+#define REQUIRED_INTS(name, len) {name, ATTR_INTS, len, true, 0}
+#define CONSTANT(name) {name, ATTR_CONSTANT, LEN_ANY, true, 0}
+
+#define ROW(code_, name_, family, spatial_, traits_, operands_, roles_, attrs_, expression_, doc_, view_index_)        \
+  [OP_##code_] = {.code = OP_##code_,                                                                                  \
+                  .name = name_,                                                                                       \
+                  .doc = doc_,                                                                                         \
+                  .spatial = spatial_,                                                                                 \
+                  .traits = traits_,                                                                                   \
+                  .n_operands = (int)(sizeof((OperandDef[])BRACES operands_) / sizeof(OperandDef)),                    \
+                  .n_attrs = (int)(sizeof((AttrDef[])BRACES attrs_) / sizeof(AttrDef)),                                \
+                  .operands = BRACES operands_,                                                                        \
+                  .result_roles = roles_,                                                                              \
+                  .attrs = BRACES attrs_,                                                                              \
+                  .expression = expression_,                                                                           \
+                  .infer = family##_infer,                                                                             \
+                  .layout = family##_layout,                                                                           \
+                  .eval = family##_eval,                                                                               \
+                  .view_index = view_index_},
+#define OP(code, name, family, spatial, traits, operands, roles, attrs, doc)                                           \
+  ROW(code, name, family, spatial, traits, operands, roles, attrs, NULL, doc, VIEW_INDEX_##traits(family))
+#define ELEMENTWISE(code, name, operands, attrs, expression, doc)                                                      \
+  ROW(code, name, elementwise, 0, OP_ELEMENTWISE, operands, "", attrs, expression, doc, NULL)
+
+const OpDef op_table[OP_COUNT] = {
+#include "ir/ops.def"
+};
+
+const OpDef *op_find(const char *name, size_t len) {
+  for (int k = 0; k < OP_COUNT; k++)
+    if (strlen(op_table[k].name) == len && memcmp(op_table[k].name, name, len) == 0)
+      return &op_table[k];
+  return NULL;
+}
+
+const char *op_nearest(Ctx *ctx, const char *name) {
+  (void)ctx;
+  const char *names[OP_COUNT];
+  for (int k = 0; k < OP_COUNT; k++)
+    names[k] = op_table[k].name;
+  return nearest_word(name, names, OP_COUNT);
+}
+
+int op_attr_index(const OpDef *def, const char *name, size_t len) {
+  for (int k = 0; k < def->n_attrs; k++)
+    if (strlen(def->attrs[k].name) == len && memcmp(def->attrs[k].name, name, len) == 0)
+      return k;
+  return -1;
+}
+
+const char *op_roles(Ctx *ctx, const OpDef *def, const char *roles) {
+  static const char *const spatial[] = {"", "W", "HW", "DHW"};
+  WEFT_ASSERT(def->spatial >= 0 && def->spatial <= 3);
+  Str text = str_new(ctx->arena);
+  for (const char *c = roles; *c; c++) {
+    if (*c == '*')
+      str_put(&text, spatial[def->spatial]);
+    else
+      str_putc(&text, *c);
+  }
+  return intern_strn(ctx, text.data, text.len);
+}

@@ -1,0 +1,39 @@
+/* Checks of operands and results that the families share, see ir/ops/ops.h. */
+#include "ir/ops/ops.h"
+
+bool op_expect_rank(Ctx *ctx, const Op *op, int k, int rank) {
+  const Value *v = op->operands[k];
+  if (v->type->rank == rank)
+    return true;
+  const OperandDef *def = &op->def->operands[k];
+  const char *roles = op_roles(ctx, op->def, def->roles);
+  return diag_error(ctx->diags, WEFT_MALFORMED, op->loc, "%s: operand '%s' has rank %d (%s), expected rank %d%s%s",
+                    op->def->name, def->name, v->type->rank, type_text(ctx, v->type), rank, *roles ? ": axes " : "",
+                    roles);
+}
+
+bool op_expect_f32(Ctx *ctx, const Op *op) {
+  for (int k = 0; k < op->def->n_operands; k++) {
+    const Value *v = op->operands[k];
+    if (v && v->type->dtype != DT_F32)
+      return diag_error(ctx->diags, WEFT_UNSUPPORTED, op->loc,
+                        "%s: operand '%s' has element type %s, which is not supported here; supported: f32",
+                        op->def->name, op->def->operands[k].name, dtype_name(v->type->dtype));
+  }
+  return true;
+}
+
+const Type *op_result_type(Ctx *ctx, const Op *op, DType dtype, int rank, const Dim *dims) {
+  const Type *type = type_get(ctx, dtype, rank, dims, NULL);
+  if (type)
+    return type;
+  Str shape = str_new(ctx->arena);
+  for (int k = 0; k < rank; k++) {
+    str_put(&shape, k ? "," : "");
+    expr_print(&shape, dims[k]);
+  }
+  diag_error(ctx->diags, WEFT_MALFORMED, op->loc,
+             "%s: the result's shape [%s] is impossible: extents must be at least 0 and the elements at most %lld",
+             op->def->name, shape.data, (long long)WEFT_MAX_ELEMENTS);
+  return NULL;
+}

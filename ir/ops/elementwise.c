@@ -1,0 +1,77 @@
+/* Elementwise ops: rows of ops.def with an expression and nothing else. All operands have one shape here; numpy's
+ * broadcasting has become broadcast ops before (build_elementwise). */
+#include "ir/ops/ops.h"
+
+const Type *elementwise_infer(Ctx *ctx, const Op *op) {
+  if (!op_expect_f32(ctx, op))
+    return NULL;
+  const Type *first = op->operands[0]->type;
+  for (int k = 1; k < op->def->n_operands; k++) {
+    const Type *type = op->operands[k]->type;
+    if (!type_same_shape(first, type)) {
+      diag_error(ctx->diags, WEFT_MALFORMED, op->loc,
+                 "%s: operand '%s' is %s, but operand '%s' is %s; the operands of this op must have one shape",
+                 op->def->name, op->def->operands[k].name, type_text(ctx, type), op->def->operands[0].name,
+                 type_text(ctx, first));
+      return NULL;
+    }
+  }
+  return type_get(ctx, first->dtype, first->rank, first->dims, NULL);
+}
+
+static bool is_broadcast(const Value *v) {
+  return v->def && v->def->def->code == OP_BROADCAST;
+}
+
+/* The result follows the first operand that is computed in full, or the wish. A broadcast is read in place whatever its
+ * layout, since it is never materialised; a constant costs nothing to store anew. */
+void elementwise_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {
+  int leader = -1;
+  for (int k = op->def->n_operands - 1; k >= 0; k--)
+    if (!plan->constant[k] && !is_broadcast(op->operands[k]))
+      leader = k;
+  const Layout *layout = plan->operand[leader < 0 ? 0 : leader];
+  plan->why = leader < 0 ? "nothing to follow: as the first operand is" : "follows its operand";
+  if (plan->wish_data) {
+    layout = plan->wish_data;
+    plan->why = "as wished";
+  }
+  plan->result = plan->wish_out ? plan->wish_out : layout_with_pad(ctx, layout, PAD_ANY);
+  for (int k = 0; k < op->def->n_operands; k++)
+    if (!is_broadcast(op->operands[k]) && (plan->constant[k] || plan->wish_data))
+      plan->operand[k] = layout_with_pad(ctx, layout, PAD_ANY);
+}
+
+const Scalar *op_scalar(Ctx *ctx, const Op *op, const Scalar *const *operands) {
+  const OpDef *def = op->def;
+  const char *names[OP_MAX_OPERANDS + OP_MAX_ATTRS];
+  const Scalar *values[OP_MAX_OPERANDS + OP_MAX_ATTRS];
+  int n = 0;
+  for (int k = 0; k < def->n_operands; k++, n++) {
+    names[n] = def->operands[k].name;
+    values[n] = operands[k];
+  }
+  for (int k = 0; k < def->n_attrs; k++, n++) {
+    names[n] = def->attrs[k].name;
+    values[n] = scalar_const(ctx, def->attrs[k].kind == ATTR_INT ? (double)op->attrs[k].i : op->attrs[k].f);
+  }
+  const char *why = NULL;
+  const Scalar *s = scalar_parse(ctx, def->expression, names, values, n, &why);
+  if (!s)
+    weft_bug(__FILE__, __LINE__, "expression of %s: %s", def->name, why);
+  return s;
+}
+
+void elementwise_eval(Ctx *ctx, const Op *op, const Tensor *const *in, Tensor *out) {
+  const Scalar *args[OP_MAX_OPERANDS];
+  double x[OP_MAX_OPERANDS] = {0};
+  int n = op->def->n_operands;
+  for (int k = 0; k < n; k++)
+    args[k] = scalar_arg(ctx, k);
+  const Scalar *s = op_scalar(ctx, op, args);
+  for (int64_t i = 0; i < out->n; i++) {
+    for (int k = 0; k < n; k++)
+      x[k] = tensor_get(in[k], i);
+    tensor_set(out, i, scalar_eval_reference(s, x));
+  }
+}

@@ -1,0 +1,28 @@
+/* The functions that the families of ops.def must define, one file a family: FAMILY_infer, FAMILY_layout, FAMILY_eval,
+ * and FAMILY_view_index of views. Their contracts are the function types in ir/op.h. */
+#ifndef WEFT_IR_OPS_OPS_H
+#define WEFT_IR_OPS_OPS_H
+
+#include "ir/layout_plan.h"
+#include "ir/tensor.h"
+
+#define FAMILY(family)                                                                                                 \
+  OpInfer family##_infer;                                                                                              \
+  OpLayout family##_layout;                                                                                            \
+  OpEval family##_eval;                                                                                                \
+  OpViewIndex family##_view_index; /* defined by views only */
+#define OP(code, name, family, ...) FAMILY(family)
+#define ELEMENTWISE(code, ...) FAMILY(elementwise)
+#include "ir/ops.def"
+#undef FAMILY
+
+/* The checks that ops share. Each reports at op->loc and returns false where its rule is broken. */
+
+/* Operand k (present) has this rank. */
+bool op_expect_rank(Ctx *ctx, const Op *op, int k, int rank);
+/* Every operand has an element type that weft computes with. */
+bool op_expect_f32(Ctx *ctx, const Op *op);
+/* The result type, or NULL after reporting where an extent may be negative or the tensor is too large. */
+const Type *op_result_type(Ctx *ctx, const Op *op, DType dtype, int rank, const Dim *dims);
+
+#endif

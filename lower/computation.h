@@ -1,0 +1,56 @@
+/* What an op computes, before any decision about loops: for every point of the axes,
+ *
+ *   target[axes] = value( acc, args... )   with   acc = init + sum over the reduction variables of  product of the
+ * factors
+ *
+ * Axes and reduction variables are expr_var nodes; a variable's bounds may use variables that stand before it (axes
+ * before reductions). Accesses are index expressions over all of them. Splitting and restricting an axis is
+ * substitution: the constructors of ir/expr.h simplify, so that e.g. the tap bounds of an interior point become
+ * constants by themselves once the axis is restricted to the interior. */
+#ifndef WEFT_LOWER_COMPUTATION_H
+#define WEFT_LOWER_COMPUTATION_H
+
+#include "lower/loop.h"
+
+#define COMPUTATION_MAX_VARS 40
+#define COMPUTATION_MAX_ARGS 16
+
+typedef struct {
+  int n;
+  Access access[COMPUTATION_MAX_ARGS];
+} Args;
+
+typedef struct Computation {
+  int n_axes, n_reds;
+  const Expr *axes[COMPUTATION_MAX_VARS];
+  const Expr *reds[COMPUTATION_MAX_VARS];
+  int n_factors; /* 0: no reduction, value has no acc */
+  Access factors[2];
+  Args init; /* one access (the bias), or none: 0 */
+  /* SC_ARG(0) of value is the accumulator where n_factors > 0, SC_ARG(k + 1) is args.access[k]; where n_factors is 0,
+   * SC_ARG(k) is args.access[k]. */
+  const Scalar *value;
+  Args args;
+  Access target;
+} Computation;
+
+/* The number of this access in args, added where it is not there. -1 where the table is full. */
+int args_add(Args *args, Access access);
+Access access_subst(Ctx *ctx, Access access, const Expr *from, const Expr *to);
+/* The element offset of an access in its buffer's storage. */
+const Expr *access_offset(Ctx *ctx, Access access);
+
+/* c with axis number k replaced by `to` (an expression over variables in scope there) and the axes `vars` in its place
+ * (n of them, 0 for a fixed index). Variables whose bounds change are made anew. */
+Computation computation_replace_axis(Ctx *ctx, const Computation *c, int k, const Expr *to, const Expr *const *vars,
+                                     int n);
+/* Axis k restricted to lo <= axis < hi; removed where that is a single point. */
+Computation computation_restrict_axis(Ctx *ctx, const Computation *c, int k, const Expr *lo, const Expr *hi);
+/* Removes axes and reductions of exactly one iteration. */
+Computation computation_drop_unit_loops(Ctx *ctx, const Computation *c);
+/* True where the bounds of a reduction or of another axis use axis k. */
+bool computation_bounds_use(const Computation *c, int k);
+/* The constant number of iterations of a variable, or -1. */
+int64_t var_extent(Ctx *ctx, const Expr *var);
+
+#endif

@@ -1,0 +1,156 @@
+/* Constructors of the loop IR and the estimate of a nest's work. */
+#include "lower/loop.h"
+
+const char *const loop_kind_names[LOOP_KINDS] = {"for", "parallel", "vector", "unroll"};
+
+LoopProgram *loops_create(Ctx *ctx, Module *module, const char *name) {
+  LoopProgram *p = ARENA_NEW(ctx->arena, LoopProgram);
+  p->ctx = ctx;
+  p->module = module;
+  p->name = name;
+  return p;
+}
+
+static bool name_taken(const LoopProgram *p, const char *name) {
+  for (size_t k = 0; k < p->inputs.len; k++)
+    if (p->inputs.data[k]->name == name)
+      return true;
+  for (size_t k = 0; k < p->outputs.len; k++)
+    if (p->outputs.data[k]->name == name)
+      return true;
+  for (size_t k = 0; k < p->constants.len; k++)
+    if (p->constants.data[k]->name == name)
+      return true;
+  for (size_t k = 0; k < p->arena.len; k++)
+    if (p->arena.data[k]->name == name)
+      return true;
+  return false;
+}
+
+Buffer *loops_add_buffer(LoopProgram *p, const char *name, const Type *type, BufferSpace space, Constant *constant) {
+  Ctx *ctx = p->ctx;
+  const char *unique = intern_str(ctx, name);
+  for (int k = 1; name_taken(p, unique); k++)
+    unique = intern_str(ctx, arena_printf(ctx->arena, "%s.%d", name, k));
+  Buffer *b = ARENA_NEW(ctx->arena, Buffer);
+  *b = (Buffer){.name = unique, .type = type, .space = space, .constant = constant};
+  switch (space) {
+  case BUF_INPUT:
+    b->index = (int)p->inputs.len;
+    vec_push(ctx->arena, &p->inputs, b);
+    break;
+  case BUF_OUTPUT:
+    b->index = (int)p->outputs.len;
+    vec_push(ctx->arena, &p->outputs, b);
+    break;
+  case BUF_CONSTANT:
+    b->index = (int)p->constants.len;
+    vec_push(ctx->arena, &p->constants, b);
+    break;
+  case BUF_ARENA:
+    b->index = (int)p->arena.len;
+    vec_push(ctx->arena, &p->arena, b);
+    break;
+  case BUF_LOCAL:
+    WEFT_UNREACHABLE();
+  }
+  return b;
+}
+
+static bool nest_name_taken(const LoopProgram *p, const char *name) {
+  for (const Nest *n = p->first; n; n = n->next)
+    if (n->name == name)
+      return true;
+  return false;
+}
+
+Nest *loops_add_nest(LoopProgram *p, const char *name, const char *what, Loc loc) {
+  Ctx *ctx = p->ctx;
+  const char *unique = intern_str(ctx, name);
+  for (int k = 1; nest_name_taken(p, unique); k++)
+    unique = intern_str(ctx, arena_printf(ctx->arena, "%s.%d", name, k));
+  Nest *n = ARENA_NEW(ctx->arena, Nest);
+  *n = (Nest){.name = unique, .what = intern_str(ctx, what), .loc = loc};
+  if (p->last)
+    p->last->next = n;
+  else
+    p->first = n;
+  p->last = n;
+  return n;
+}
+
+Stmt *stmt_loop(Ctx *ctx, LoopKind kind, const Expr *var, Stmt *body) {
+  WEFT_ASSERT(var->kind == EX_VAR);
+  Stmt *s = ARENA_NEW(ctx->arena, Stmt);
+  s->kind = ST_LOOP;
+  s->loop = kind;
+  s->var = var;
+  s->body = body;
+  return s;
+}
+
+Stmt *stmt_local(Ctx *ctx, Buffer *local) {
+  WEFT_ASSERT(local->space == BUF_LOCAL);
+  Stmt *s = ARENA_NEW(ctx->arena, Stmt);
+  s->kind = ST_LOCAL;
+  s->local = local;
+  return s;
+}
+
+Stmt *stmt_store(Ctx *ctx, Access target, const Scalar *value, const Access *args, int n_args) {
+  Stmt *s = ARENA_NEW(ctx->arena, Stmt);
+  s->kind = ST_STORE;
+  s->target = target;
+  s->value = value;
+  s->n_args = n_args;
+  s->args = ARENA_ARRAY(ctx->arena, Access, n_args);
+  if (n_args > 0)
+    memcpy(s->args, args, (size_t)n_args * sizeof(Access));
+  return s;
+}
+
+void stmt_append(Stmt **a, Stmt *b) {
+  while (*a)
+    a = &(*a)->next;
+  *a = b;
+}
+
+Buffer *local_buffer(Ctx *ctx, const char *name, DType dtype, int rank, const int64_t *shape) {
+  Buffer *b = ARENA_NEW(ctx->arena, Buffer);
+  *b = (Buffer){.name = intern_str(ctx, name), .type = type_static(ctx, dtype, rank, shape, NULL), .space = BUF_LOCAL};
+  return b;
+}
+
+/* ---- work ---- */
+
+static int64_t scalar_work(const Scalar *s) {
+  int64_t work = s->n == 0 ? 0 : s->op == SC_FMA ? 2 : 1;
+  for (int k = 0; k < s->n; k++)
+    work += scalar_work(s->args[k]);
+  return work;
+}
+
+/* Saturates: an estimate must not overflow. */
+static int64_t times(int64_t a, int64_t b) {
+  int64_t r;
+  return mul_i64(a, b, &r) && r < EXPR_MAX ? r : EXPR_MAX;
+}
+
+static int64_t stmts_work(Ctx *ctx, const Stmt *s) {
+  int64_t work = 0;
+  for (; s; s = s->next) {
+    int64_t w = 0;
+    if (s->kind == ST_STORE) {
+      w = scalar_work(s->value);
+    } else if (s->kind == ST_LOOP) {
+      const Expr *extent = expr_sub(ctx, s->var->b, s->var->a);
+      w = extent->hi > 0 ? times(stmts_work(ctx, s->body), extent->hi) : 0;
+    }
+    work = work > EXPR_MAX - w ? EXPR_MAX : work + w;
+  }
+  return work;
+}
+
+int64_t nest_work(Ctx *ctx, const Nest *nest) {
+  return stmts_work(ctx, nest->body);
+}

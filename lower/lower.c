@@ -1,0 +1,194 @@
+/* The driver of lowering: groups, buffers, views, fused chains. See lower_op.h. */
+#include "lower/lower_op.h"
+
+/* Every family must define its lowering: a missing one does not link. */
+#define OP(code, name, family, ...) bool lower_##family(LowerCtx *lc, const Group *group);
+#define ELEMENTWISE(...)
+#include "ir/ops.def"
+bool lower_elementwise(LowerCtx *lc, const Group *group);
+
+static LowerFn *const lower_table[OP_COUNT] = {
+#define OP(code, name, family, ...) [OP_##code] = lower_##family,
+#define ELEMENTWISE(code, ...) [OP_##code] = lower_elementwise,
+#include "ir/ops.def"
+};
+
+static bool is_view(const Value *v) {
+  return v->def && (v->def->def->traits & OP_VIEW);
+}
+
+Access lower_read(LowerCtx *lc, const Value *value, const Expr *const *index) {
+  Ctx *ctx = lc->ctx;
+  const Expr *at[WEFT_MAX_RANK];
+  memcpy(at, index, (size_t)value->type->rank * sizeof *at);
+  while (!lc->buffers[value->id]) {
+    WEFT_ASSERT(is_view(value));
+    const Op *view = value->def;
+    const Expr *inner[WEFT_MAX_RANK];
+    view->def->view_index(ctx, view, at, inner);
+    value = view->operands[0];
+    memcpy(at, inner, (size_t)value->type->rank * sizeof *at);
+  }
+  Buffer *buffer = lc->buffers[value->id];
+  const Expr **digits = ARENA_ARRAY(ctx->arena, const Expr *, buffer->type->layout->n);
+  layout_indices(ctx, buffer->type->layout, at, digits);
+  return (Access){buffer, digits};
+}
+
+Access lower_target(LowerCtx *lc, const Group *group, const Expr *const *index) {
+  const Layout *layout = group->target->type->layout;
+  const Expr **digits = ARENA_ARRAY(lc->ctx->arena, const Expr *, layout->n);
+  layout_indices(lc->ctx, layout, index, digits);
+  return (Access){group->target, digits};
+}
+
+const Scalar *lower_expression(LowerCtx *lc, const Op *op, const Scalar *const *operands) {
+  Ctx *ctx = lc->ctx;
+  const OpDef *def = op->def;
+  const char *names[OP_MAX_OPERANDS + OP_MAX_ATTRS];
+  const Scalar *values[OP_MAX_OPERANDS + OP_MAX_ATTRS];
+  int n = 0;
+  for (int k = 0; k < def->n_operands; k++, n++) {
+    names[n] = def->operands[k].name;
+    values[n] = operands[k];
+  }
+  for (int k = 0; k < def->n_attrs; k++, n++) {
+    names[n] = def->attrs[k].name;
+    values[n] = scalar_const(ctx, def->attrs[k].kind == ATTR_INT ? (double)op->attrs[k].i : op->attrs[k].f);
+  }
+  const char *why = NULL;
+  const Scalar *s = scalar_parse(ctx, def->expression, names, values, n, &why);
+  WEFT_ASSERT(s);
+  return s;
+}
+
+const Scalar *lower_chain(LowerCtx *lc, const Group *group, const Expr *const *index, const Scalar *root, Args *args,
+                          int first_arg) {
+  const Scalar *current = root;
+  for (int k = 0; k < group->n_chain; k++) {
+    const Op *op = group->chain[k];
+    const Scalar *operands[OP_MAX_OPERANDS];
+    for (int j = 0; j < op->def->n_operands; j++) {
+      if (op->operands[j] == op->fused) {
+        operands[j] = current;
+        continue;
+      }
+      int arg = args_add(args, lower_read(lc, op->operands[j], index));
+      if (arg < 0) {
+        diag_error(lc->ctx->diags, WEFT_UNSUPPORTED, op->loc,
+                   "more than %d operands fused into one nest; compile without 'fuse'", COMPUTATION_MAX_ARGS);
+        return NULL;
+      }
+      operands[j] = scalar_arg(lc->ctx, first_arg + arg);
+    }
+    current = lower_expression(lc, op, operands);
+  }
+  return current;
+}
+
+void lower_axis_vars(LowerCtx *lc, const Type *type, const Expr **vars) {
+  static const char *const names[WEFT_MAX_RANK] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+  for (int k = 0; k < type->rank; k++)
+    vars[k] = expr_var(lc->ctx, names[k], expr_const(lc->ctx, 0), type->dims[k]);
+}
+
+bool lower_pointwise(LowerCtx *lc, const Group *group, const Expr *const *vars, const Scalar *root, Args *args) {
+  const Scalar *value = lower_chain(lc, group, vars, root, args, 0);
+  if (!value)
+    return false;
+  Computation c = {.n_axes = group->result->type->rank, .value = value, .args = *args};
+  memcpy(c.axes, vars, (size_t)c.n_axes * sizeof *vars);
+  c.target = lower_target(lc, group, vars);
+  schedule_computation(lc, group, &c);
+  return true;
+}
+
+/* ---- groups ---- */
+
+static const char *group_what(LowerCtx *lc, const Group *group) {
+  Str s = str_new(lc->ctx->arena);
+  str_put(&s, group->root->def->name);
+  for (int k = 0; k < group->n_chain; k++)
+    str_printf(&s, "+%s", group->chain[k]->def->name);
+  return s.data;
+}
+
+/* The op fused onto `op`, or NULL. */
+static const Op *fused_onto(const Op *op) {
+  for (const Op *o = op->next; o; o = o->next)
+    if (o->fused == op->result)
+      return o;
+  return NULL;
+}
+
+/* A buffer for a group's result: an output of the function where it is returned as it is (for the first time), else
+ * arena. */
+static Buffer *result_buffer(LowerCtx *lc, const Value *v) {
+  for (size_t k = 0; k < lc->function->results.len; k++) {
+    Buffer *output = lc->program->outputs.data[k];
+    if (lc->function->results.data[k].value == v)
+      return output;
+  }
+  return loops_add_buffer(lc->program, v->name, v->type, BUF_ARENA, NULL);
+}
+
+static bool lower_group(LowerCtx *lc, const Op *root) {
+  VEC(const Op *) chain = {0};
+  for (const Op *next = fused_onto(root); next; next = fused_onto(next))
+    vec_push(lc->ctx->arena, &chain, next);
+  Group group = {.root = root, .chain = chain.data, .n_chain = (int)chain.len};
+  group.result = chain.len ? chain.data[chain.len - 1]->result : root->result;
+  group.what = group_what(lc, &group);
+  if (!(root->def->traits & OP_LEAF))
+    lc->buffers[group.result->id] = group.target = result_buffer(lc, group.result);
+  return lower_table[root->def->code](lc, &group);
+}
+
+/* The root of the group whose last op is `op`, or NULL where a later op is fused onto it. */
+static const Op *group_root(const Op *op) {
+  if (fused_onto(op))
+    return NULL;
+  while (op->fused)
+    op = op->fused->def;
+  return op;
+}
+
+/* Copies a returned value to output k where no nest writes there directly: parameters, constants, views, and values
+ * returned more than once. */
+static bool lower_returned(LowerCtx *lc, size_t k) {
+  const FuncResult *r = &lc->function->results.data[k];
+  Buffer *output = lc->program->outputs.data[k];
+  if (lc->buffers[r->value->id] == output)
+    return true;
+  Group group = {.root = r->value->def, .result = r->value, .target = output, .what = "copy"};
+  const Expr *vars[WEFT_MAX_RANK];
+  lower_axis_vars(lc, r->type, vars);
+  Args args = {0};
+  args_add(&args, lower_read(lc, r->value, vars));
+  return lower_pointwise(lc, &group, vars, scalar_arg(lc->ctx, 0), &args);
+}
+
+LoopProgram *lower_module(Module *m, LowerTarget target) {
+  Ctx *ctx = m->ctx;
+  const Function *f = m->main;
+  LowerCtx lc = {.ctx = ctx, .module = m, .function = f, .target = target};
+  lc.program = loops_create(ctx, m, f->name);
+  lc.buffers = ARENA_ARRAY(ctx->arena, Buffer *, f->n_values);
+  for (size_t k = 0; k < f->params.len; k++) {
+    const Value *v = f->params.data[k];
+    lc.buffers[v->id] = loops_add_buffer(lc.program, v->name, v->type, BUF_INPUT, NULL);
+  }
+  for (size_t k = 0; k < f->results.len; k++)
+    loops_add_buffer(lc.program, f->results.data[k].name, f->results.data[k].type, BUF_OUTPUT, NULL);
+  for (const Op *op = f->first; op; op = op->next) {
+    if (op->def->traits & OP_VIEW)
+      continue;
+    const Op *root = group_root(op);
+    if (root && !lower_group(&lc, root))
+      return NULL;
+  }
+  for (size_t k = 0; k < f->results.len; k++)
+    if (!lower_returned(&lc, k))
+      return NULL;
+  return lc.program;
+}

@@ -1,0 +1,52 @@
+/* What lowering an op works with; private to lower/.
+ *
+ * A group is an op and the elementwise ops fused into its nest, each the only reader of the one before. Views
+ * (broadcast, transpose) are never computed where a reader can follow them: lower_read goes through them. */
+#ifndef WEFT_LOWER_LOWER_OP_H
+#define WEFT_LOWER_LOWER_OP_H
+
+#include "lower/computation.h"
+#include "lower/lower.h"
+
+typedef struct LowerCtx {
+  Ctx *ctx;
+  Module *module;
+  const Function *function;
+  LoopProgram *program;
+  LowerTarget target;
+  Buffer **buffers; /* by value id; NULL: a view, or inside a group */
+} LowerCtx;
+
+typedef struct {
+  const Op *root;
+  const Op *const *chain; /* fused ops in order */
+  int n_chain;
+  const Value *result; /* of the last of them */
+  Buffer *target;
+  const char *what;
+} Group;
+
+/* One per family of ops.def; false after reporting. */
+typedef bool LowerFn(LowerCtx *lc, const Group *group);
+
+/* Reads a value at a logical index, through views. */
+Access lower_read(LowerCtx *lc, const Value *value, const Expr *const *index);
+Access lower_target(LowerCtx *lc, const Group *group, const Expr *const *index);
+
+/* The value the group stores at a logical index of its result, given the root op's own value (over SC_ARG numbers that
+ * args holds already, from `first_arg` on). Operands of fused ops are added to args. NULL after reporting. */
+const Scalar *lower_chain(LowerCtx *lc, const Group *group, const Expr *const *index, const Scalar *root, Args *args,
+                          int first_arg);
+/* The scalar expression of an elementwise op over its operands' scalars. */
+const Scalar *lower_expression(LowerCtx *lc, const Op *op, const Scalar *const *operands);
+
+/* Loops for a computation, as a nest of the program named after the group. schedule.c. */
+void schedule_computation(LowerCtx *lc, const Group *group, const Computation *c);
+
+/* One variable per axis of a type's logical index space, named by its roles or a, b, c... */
+void lower_axis_vars(LowerCtx *lc, const Type *type, const Expr **vars);
+/* Stores the group at every logical index, the root's value being operand 0 read at read_index (over vars): for
+ * elementwise roots, copies and materialised views. */
+bool lower_pointwise(LowerCtx *lc, const Group *group, const Expr *const *vars, const Scalar *root, Args *args);
+
+#endif

@@ -1,0 +1,31 @@
+/* Convolution: output o along a spatial axis sums over the taps k with input i = o*s + k*d - p inside 0 <= i < I, which
+ * is  max(0, ceil((p - o*s)/d)) <= k < min(K, floor((I - 1 + p - o*s)/d) + 1):  the bounds of the tap loop, so that no
+ * predicate is needed. */
+#include "lower/ops/conv_lower.h"
+
+bool lower_conv(LowerCtx *lc, const Group *group);
+
+bool lower_conv(LowerCtx *lc, const Group *group) {
+  static const char *const axis_names[3] = {"x", "y", "z"}, *const tap_names[3] = {"kx", "ky", "kz"};
+  Ctx *ctx = lc->ctx;
+  const Op *op = group->root;
+  const Type *data = op->operands[0]->type, *kernel = op->operands[1]->type, *result = op->result->type;
+  const int64_t *strides = op_attr(op, "strides")->ints, *dilation = op_attr(op, "dilation")->ints;
+  const int64_t *padding = op_attr(op, "padding")->ints;
+  ConvShape shape =
+      conv_shape(lc, op, kernel->dims[1], expr_floordiv_const(ctx, kernel->dims[0], op_int(op, "groups")));
+  const Expr *zero = expr_const(ctx, 0), *axes[3], *taps[3], *in[3];
+  for (int k = 0; k < shape.spatial; k++) {
+    int name = shape.spatial - 1 - k;
+    const Expr *o = expr_var(ctx, axis_names[name], zero, result->dims[2 + k]);
+    const Expr *at = expr_add_const(ctx, expr_mul_const(ctx, o, strides[k]), -padding[k]); /* of tap 0 */
+    const Expr *lo = expr_max(ctx, zero, expr_ceildiv_const(ctx, expr_sub(ctx, zero, at), dilation[k]));
+    const Expr *last = expr_sub(ctx, expr_add_const(ctx, data->dims[2 + k], -1), at);
+    const Expr *hi =
+        expr_min(ctx, kernel->dims[2 + k], expr_add_const(ctx, expr_floordiv_const(ctx, last, dilation[k]), 1));
+    axes[k] = o;
+    taps[k] = expr_var(ctx, tap_names[name], lo, hi);
+    in[k] = expr_add(ctx, at, expr_mul_const(ctx, taps[k], dilation[k]));
+  }
+  return conv_finish(lc, group, &shape, axes, shape.spatial, taps, shape.spatial, true, axes, in, taps, false);
+}

@@ -1,0 +1,71 @@
+/* The common part of lowering convolutions. See conv_lower.h. */
+#include "lower/ops/conv_lower.h"
+
+ConvShape conv_shape(LowerCtx *lc, const Op *op, Dim group_in, Dim group_out) {
+  Ctx *ctx = lc->ctx;
+  const Expr *zero = expr_const(ctx, 0);
+  ConvShape s = {.spatial = op->def->spatial,
+                 .groups = op_int(op, "groups"),
+                 .group_in = group_in,
+                 .group_out = group_out,
+                 .op = op};
+  s.n = expr_var(ctx, "n", zero, op->operands[0]->type->dims[0]);
+  s.g = expr_var(ctx, "g", zero, expr_const(ctx, s.groups));
+  s.oc = expr_var(ctx, "oc", zero, group_out);
+  s.ic = expr_var(ctx, "ic", zero, group_in);
+  return s;
+}
+
+bool conv_finish(LowerCtx *lc, const Group *group, const ConvShape *s, const Expr *const *axes, int n_axes,
+                 const Expr *const *taps, int n_taps, bool any_taps, const Expr *const *out, const Expr *const *in,
+                 const Expr *const *tap, bool kernel_input_first) {
+  Ctx *ctx = lc->ctx;
+  const Op *op = s->op;
+  Computation c = {0};
+  c.axes[c.n_axes++] = s->n;
+  c.axes[c.n_axes++] = s->g;
+  c.axes[c.n_axes++] = s->oc;
+  for (int k = 0; k < n_axes; k++)
+    c.axes[c.n_axes++] = axes[k];
+
+  const Expr *channel_out = expr_add(ctx, expr_mul(ctx, s->g, s->group_out), s->oc);
+  const Expr *channel_in = expr_add(ctx, expr_mul(ctx, s->g, s->group_in), s->ic);
+  const Expr *result_at[WEFT_MAX_RANK] = {s->n, channel_out};
+  const Expr *data_at[WEFT_MAX_RANK] = {s->n, channel_in};
+  const Expr *kernel_at[WEFT_MAX_RANK] = {channel_out, s->ic};
+  if (kernel_input_first) {
+    kernel_at[0] = channel_in;
+    kernel_at[1] = s->oc;
+  }
+  for (int k = 0; k < s->spatial; k++) {
+    result_at[2 + k] = out[k];
+    data_at[2 + k] = in[k];
+    kernel_at[2 + k] = tap[k];
+  }
+
+  const Value *bias = op->operands[2];
+  const Scalar *root;
+  int first_arg = 0;
+  if (any_taps) {
+    for (int k = 0; k < n_taps; k++)
+      c.reds[c.n_reds++] = taps[k];
+    c.reds[c.n_reds++] = s->ic;
+    c.n_factors = 2;
+    c.factors[0] = lower_read(lc, op->operands[0], data_at);
+    c.factors[1] = lower_read(lc, op->operands[1], kernel_at);
+    if (bias)
+      args_add(&c.init, lower_read(lc, bias, &channel_out));
+    root = scalar_arg(ctx, 0);
+    first_arg = 1;
+  } else if (bias) {
+    root = scalar_arg(ctx, args_add(&c.args, lower_read(lc, bias, &channel_out)));
+  } else {
+    root = scalar_const(ctx, 0.0);
+  }
+  c.value = lower_chain(lc, group, result_at, root, &c.args, first_arg);
+  if (!c.value)
+    return false;
+  c.target = lower_target(lc, group, result_at);
+  schedule_computation(lc, group, &c);
+  return true;
+}

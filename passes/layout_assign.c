@@ -1,0 +1,96 @@
+/* The engine of infer-layout and convert-layout. See layout_assign.h. */
+#include "passes/layout_assign.h"
+
+static Constant *constant_of(const Value *v) {
+  return v->def && v->def->def->code == OP_CONSTANT ? op_attr(v->def, "value")->constant : NULL;
+}
+
+/* The value in this layout: itself, a derived constant, a relayout found or made. */
+static Value *in_layout(Unit *unit, Op *before, Value *v, const Layout *layout) {
+  Module *m = unit->module;
+  Function *f = m->main;
+  if (v->type->layout == layout)
+    return v;
+  Constant *c = constant_of(v);
+  if (c) {
+    Constant *derived = module_derive_constant(m, c, layout);
+    for (Op *op = f->first; op != before; op = op->next)
+      if (constant_of(op->result) == derived)
+        return op->result;
+    return build_constant(m, f, before, derived, derived->name, v->def->loc);
+  }
+  for (Op *op = f->first; op != before; op = op->next)
+    if ((op->def->traits & OP_COPY) && op->operands[0] == v && op->result->type->layout == layout)
+      return op->result;
+  return build_relayout(m, f, before, v, layout, before->loc);
+}
+
+static bool set_layout(Unit *unit, Value *v, const Layout *layout) {
+  const Type *type = type_with_layout(unit->ctx, v->type, layout);
+  if (!type)
+    return diag_error(unit->ctx->diags, WEFT_UNSUPPORTED, v->loc, "%%%s: %s is too large in this layout", v->name,
+                      type_text(unit->ctx, v->type));
+  v->type = type;
+  return true;
+}
+
+static bool assign_op(Unit *unit, Op *op, const LayoutWish *wishes, int n) {
+  if (op->def->traits & (OP_LEAF | OP_COPY))
+    return true;
+  LayoutPlan plan = {0};
+  for (int k = 0; k < op->def->n_operands; k++) {
+    const Value *v = op->operands[k];
+    plan.operand[k] = v ? v->type->layout : NULL;
+    plan.constant[k] = v && constant_of(v);
+  }
+  plan.result = op->result->type->layout;
+  if (!layout_wish_for(unit->ctx, wishes, n, op, &plan))
+    return false;
+  op->def->layout(unit->ctx, op, &plan);
+  for (int k = 0; k < op->def->n_operands; k++)
+    if (op->operands[k])
+      op->operands[k] = in_layout(unit, op, op->operands[k], plan.operand[k]);
+  return set_layout(unit, op->result, plan.result);
+}
+
+/* A copy into a permutation that is its operand's only reader, as at the boundary: the producer writes that layout
+ * itself. */
+static bool absorb_copies(Unit *unit) {
+  Function *f = unit->module->main;
+  const uint32_t *uses = function_count_uses(unit->ctx, f);
+  for (Op *op = f->first, *next; op; op = next) {
+    next = op->next;
+    if (!(op->def->traits & OP_COPY))
+      continue;
+    Value *v = op->operands[0];
+    bool same = v->type == op->result->type;
+    bool direct = v->def && !(v->def->def->traits & (OP_LEAF | OP_VIEW | OP_COPY)) && uses[v->id] == 1 &&
+                  layout_is_permutation(op->result->type->layout);
+    if (!same && !direct)
+      continue;
+    if (!same && !set_layout(unit, v, op->result->type->layout))
+      return false;
+    value_replace_uses(f, op->result, v);
+    op_erase(f, op);
+  }
+  return true;
+}
+
+/* Returned values must have the boundary's types. */
+static void fix_results(Unit *unit) {
+  Module *m = unit->module;
+  Function *f = m->main;
+  for (size_t k = 0; k < f->results.len; k++) {
+    FuncResult *r = &f->results.data[k];
+    if (r->value->type != r->type)
+      r->value = build_relayout(m, f, NULL, r->value, r->type->layout, r->loc);
+  }
+}
+
+bool layout_assign(Unit *unit, const LayoutWish *wishes, int n) {
+  for (Op *op = unit->module->main->first; op; op = op->next)
+    if (!assign_op(unit, op, wishes, n))
+      return false;
+  fix_results(unit);
+  return absorb_copies(unit);
+}

@@ -1,0 +1,158 @@
+/* Layout wishes: OP=DATA[:KERNEL[:OUT]]. OP is an op's name or a glob; the pattern with the most plain characters wins,
+ * and two of equal weight that disagree are an error. Letters are written for two spatial axes and hold for one and
+ * three: NHWC is NWC and NDHWC. A wish with D or without H holds for that rank only. `*` means every op whose row gives
+ * its data operand roles. */
+#include <fnmatch.h>
+
+#include "passes/layout_assign.h"
+
+static bool has_roles(const OpDef *def) {
+  return def->n_operands > 0 && def->operands[0].roles[0];
+}
+
+static bool is_letters(const char *s) {
+  if (!*s)
+    return false;
+  for (; *s; s++)
+    if (!strchr("NCDHWOIncdhwoi0123456789", *s))
+      return false;
+  return true;
+}
+
+/* The part of text before ':', NULL where it is empty; *text moves behind the ':'. */
+static const char *take_part(Ctx *ctx, const char **text) {
+  size_t n = strcspn(*text, ":");
+  const char *part = n ? intern_strn(ctx, *text, n) : NULL;
+  *text += n + ((*text)[n] == ':');
+  return part;
+}
+
+static bool wish_error(Ctx *ctx, const PassOption *o, const char *what) {
+  return diag_error(
+      ctx->diags, WEFT_USAGE, LOC_NONE,
+      "layout wish '%s=%s': %s; write OP=DATA[:KERNEL[:OUT]], e.g. conv2d_transpose=NHWC:HWIO or '*=NCHW8c'", o->key,
+      o->value, what);
+}
+
+static bool check_pattern(Ctx *ctx, const PassOption *o) {
+  bool any = false, roles = false;
+  for (int k = 0; k < OP_COUNT; k++)
+    if (fnmatch(o->key, op_table[k].name, 0) == 0) {
+      any = true;
+      roles = roles || has_roles(&op_table[k]);
+    }
+  if (roles)
+    return true;
+  if (any)
+    return wish_error(ctx, o, "this op has no data layout of its own, it follows its operands");
+  const char *near = op_nearest(ctx, o->key);
+  return wish_error(ctx, o,
+                    near ? arena_printf(ctx->arena, "no such op, did you mean '%s'?", near)
+                         : "no op has this name (weft ops)");
+}
+
+bool layout_wishes_parse(Ctx *ctx, const PassOption *options, int n_options, LayoutWish **wishes) {
+  *wishes = ARENA_ARRAY(ctx->arena, LayoutWish, n_options);
+  for (int k = 0; k < n_options; k++) {
+    const PassOption *o = &options[k];
+    LayoutWish *w = &(*wishes)[k];
+    const char *rest = o->value;
+    w->pattern = o->key;
+    w->data = take_part(ctx, &rest);
+    w->kernel = take_part(ctx, &rest);
+    w->out = take_part(ctx, &rest);
+    if (*rest)
+      return wish_error(ctx, o, "more than three layouts");
+    if (!w->data && !w->kernel && !w->out)
+      return wish_error(ctx, o, "no layout is given");
+    const char *parts[3] = {w->data, w->kernel, w->out};
+    for (int j = 0; j < 3; j++)
+      if (parts[j] && !is_letters(parts[j]))
+        return wish_error(ctx, o, arena_printf(ctx->arena, "'%s' is not a layout", parts[j]));
+    if (!check_pattern(ctx, o))
+      return false;
+  }
+  return true;
+}
+
+/* A layout's letters for this number of spatial axes, or NULL where the wish is for another one. */
+static const char *letters_for(Ctx *ctx, const char *letters, int spatial) {
+  bool d = strchr(letters, 'D'), h = strchr(letters, 'H');
+  int written = d ? 3 : h ? 2 : 1;
+  if (written == spatial)
+    return letters;
+  if (written != 2)
+    return NULL;
+  Str s = str_new(ctx->arena);
+  for (const char *at = letters; *at;) {
+    size_t digits = strspn(at, "0123456789");
+    char axis = at[digits];
+    if (spatial == 1 && (axis == 'H' || axis == 'h')) {
+      at += digits + 1;
+      continue;
+    }
+    if (spatial == 3 && axis == 'H')
+      str_putc(&s, 'D');
+    str_putn(&s, at, digits + (axis != '\0'));
+    at += digits + (axis != '\0');
+  }
+  return s.data;
+}
+
+static bool wish_layout(Ctx *ctx, const Op *op, const char *letters, const char *row_roles, const Layout **out) {
+  if (!letters)
+    return true;
+  const char *roles = op_roles(ctx, op->def, row_roles), *why = NULL;
+  const char *fitted = letters_for(ctx, letters, op->def->spatial);
+  if (!fitted)
+    return true;
+  *out = layout_from_letters(ctx, roles, fitted, &why);
+  if (*out)
+    return true;
+  return diag_error(ctx->diags, WEFT_USAGE, op->loc, "layout wish '%s' does not fit %s, whose axes here are %s: %s",
+                    letters, op->def->name, roles, why);
+}
+
+/* Plain characters of a pattern; an exact name outweighs every glob. */
+static int weight(const char *pattern, const char *name) {
+  if (strcmp(pattern, name) == 0)
+    return 1000;
+  int n = 0;
+  for (; *pattern; pattern++)
+    n += !strchr("*?[]", *pattern);
+  return n;
+}
+
+static bool same_text(const char *a, const char *b) {
+  return a == b; /* interned */
+}
+
+static bool wish_holds(Ctx *ctx, const LayoutWish *w, const OpDef *def) {
+  const char *parts[3] = {w->data, w->kernel, w->out};
+  for (int k = 0; k < 3; k++)
+    if (parts[k] && letters_for(ctx, parts[k], def->spatial))
+      return true;
+  return false;
+}
+
+bool layout_wish_for(Ctx *ctx, const LayoutWish *wishes, int n, const Op *op, LayoutPlan *plan) {
+  const LayoutWish *best = NULL;
+  for (int k = 0; has_roles(op->def) && k < n; k++) {
+    const LayoutWish *w = &wishes[k];
+    if (fnmatch(w->pattern, op->def->name, 0) != 0 || !wish_holds(ctx, w, op->def))
+      continue;
+    int difference = best ? weight(w->pattern, op->def->name) - weight(best->pattern, op->def->name) : 1;
+    if (difference > 0)
+      best = w;
+    else if (difference == 0 &&
+             !(same_text(w->data, best->data) && same_text(w->kernel, best->kernel) && same_text(w->out, best->out)))
+      return diag_error(ctx->diags, WEFT_USAGE, op->loc,
+                        "layout wishes '%s' and '%s' are equally specific for %s and disagree; name the op",
+                        best->pattern, w->pattern, op->def->name);
+  }
+  if (!best)
+    return true;
+  return wish_layout(ctx, op, best->data, op->def->operands[0].roles, &plan->wish_data) &&
+         wish_layout(ctx, op, best->kernel, op->def->operands[1].roles, &plan->wish_kernel) &&
+         wish_layout(ctx, op, best->out, op->def->result_roles, &plan->wish_out);
+}
