@@ -31,6 +31,7 @@ static int find_buffer(const Gen *g, const Buffer *b) {
 static void add_buffer(Gen *g, const Buffer *b) {
   if (find_buffer(g, b) >= 0)
     return;
+  WEFT_ASSERT(b->type->dtype == DT_F32);
   GenBuffer added = {.buffer = b};
   int64_t stride = 1;
   for (int k = b->type->layout->n - 1; k >= 0; k--) {

@@ -8,8 +8,8 @@
 /* Feature bits; the runtime tests the same bits with cpuid at the first call (runtime/model.h has the list). */
 typedef struct {
   const char *name;     /* "x86-64-v3" */
-  const char *llvm_cpu; /* LLVM's name */
-  const char *features; /* LLVM's feature string for the target machine, "+avx2,+fma,..." */
+  const char *llvm_cpu; /* LLVM's name: it tunes the choice of instructions and allows none */
+  const char *features; /* what compiled code may use beyond x86-64, in LLVM's words: "+avx2,+fma,..." */
   uint32_t needs;       /* WEFT_CPU_* bits that the machine must have */
   LowerTarget lower;
   const char *help;

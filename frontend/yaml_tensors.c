@@ -232,7 +232,9 @@ static bool read_constant(Graph *g, GraphName *name) {
       !graph_check_keys(g, name->spec, NULL, what, constant_keys, COUNT(constant_keys)))
     return false;
   const Tensor *t = read_tensor(g, name, what);
-  const Layout *layout = t ? spec_layout(g, name, what, t->rank) : NULL;
+  if (!t || !name->used) /* what nothing reads has no logical order, and needs none */
+    return t != NULL;
+  const Layout *layout = spec_layout(g, name, what, t->rank);
   if (!layout)
     return false;
   Dim dims[WEFT_MAX_RANK];
@@ -241,8 +243,6 @@ static bool read_constant(Graph *g, GraphName *name) {
   const Type *type = type_in_order(g, name->at, what, t->dtype, t->rank, dims, layout);
   if (!type)
     return false;
-  if (!name->used)
-    return true;
   const YamlNode *file = yaml_get(name->spec, "file"), *tensor = yaml_get(name->spec, "tensor");
   name->constant = module_add_constant(g->module, name->name, type, t->data, graph_loc(g, name->at, NULL));
   name->constant->file = file ? file->text : NULL;

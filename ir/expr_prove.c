@@ -12,7 +12,7 @@
  * so what is proved is true. */
 #include "ir/expr_impl.h"
 
-#define MAX_STEPS 2000
+#define MAX_STEPS 500
 #define SHALLOW_STEPS 16
 #define MAX_DEPTH 100
 

@@ -1,7 +1,7 @@
 /* Draws the ten digits of the digit GAN: a program that calls a compiled model through its emitted header.
  *
  *   weft compile docs/examples/digits_gan/model.yaml -o digits.so --header digits.h --prefix digits
- *   cc -I. -Idocs/examples docs/examples/digits.c -L. -l:digits.so -Wl,-rpath,'$ORIGIN' -lspng -lm -o digits
+ *   cc -I. docs/examples/digits.c -L. -l:digits.so '-Wl,-rpath,$ORIGIN' -lspng -lm -o digits
  *   ./digits digits.so docs/examples/digits_gan/input_0.npy docs/examples/digits_gan/output_0.npy digits.png */
 #include "digits.h"
 #include "files.h"

@@ -1,9 +1,8 @@
 /* Enlarges a grey photo three times with FSRCNN: a program that calls a compiled model through its emitted header.
  *
  *   weft compile docs/examples/fsrcnn_x3/model.yaml -o upscale.so --header upscale.h --prefix upscale
- *   cc -I. -Idocs/examples docs/examples/upscale.c -L. -l:upscale.so -Wl,-rpath,'$ORIGIN' -lspng -lm -o upscale_photo
- *   cd docs/examples/fsrcnn_x3
- *   upscale_photo upscale.so input_lr.png output_0.npy original_hr.png bicubic.png enlarged.png
+ *   cc -I. docs/examples/upscale.c -L. -l:upscale.so '-Wl,-rpath,$ORIGIN' -lspng -lm -o upscale
+ *   ./upscale upscale.so IN.png KNOWN.npy ORIGINAL.png BICUBIC.png OUT.png      (the files of docs/examples/fsrcnn_x3)
  *
  * PSNR = 10 log10(255^2 / mean squared error) of 8-bit pixels, a border of 3 pixels left out, where the zero padding of
  * a convolution and the edge rule of a resampling filter differ. */

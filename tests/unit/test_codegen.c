@@ -141,6 +141,16 @@ START_TEST(test_strided) {
 }
 END_TEST
 
+/* Vector loops that do not start at 0, at an offset that is not a multiple of anything. */
+START_TEST(test_shifted_vectors) {
+  Buffer *x = input("x", F32(40)), *out = output("out", F32(2, 13));
+  const Expr *j = VAR("j", 0, 2), *v = VAR("v", 3, 16);
+  nest_of(p, "shift",
+          LOOP(LOOP_FOR, j, LOOP(LOOP_VECTOR, v, COPY(AT(out, j, PLUS(v, -3)), AT(x, PLUS(sum(j, 7, v), 2))))));
+  compare(p, NULL, EXACT);
+}
+END_TEST
+
 /* Lanes whose place follows from div and mod: across blocks of 8, in runs of 3, all on one element, and with a start
  * that is not known. */
 START_TEST(test_div_mod) {
@@ -361,6 +371,7 @@ Suite *suite_codegen(void) {
   tcase_add_test(t, test_matmul);
   tcase_add_test(t, test_odd_widths);
   tcase_add_test(t, test_strided);
+  tcase_add_test(t, test_shifted_vectors);
   tcase_add_test(t, test_div_mod);
   tcase_add_test(t, test_index_arithmetic);
   tcase_add_test(t, test_dynamic_bounds);

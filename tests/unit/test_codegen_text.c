@@ -123,6 +123,25 @@ START_TEST(test_symbols) {
 }
 END_TEST
 
+/* Buffers of a nest are declared apart, but not two arena buffers that the plan lets overlap. */
+START_TEST(test_overlapping_buffers) {
+  for (int64_t offset = 0; offset <= 64; offset += 64) {
+    LoopProgram *p = new_program(ctx);
+    Buffer *t = loops_add_buffer(p, "t", F32(16), BUF_ARENA, NULL),
+           *u = loops_add_buffer(p, "u", F32(16), BUF_ARENA, NULL);
+    const Expr *i = VAR("i", 0, 16);
+    const Scalar *minus = scalar_make1(ctx, SC_NEG, scalar_arg(ctx, 0));
+    nest_of(p, "minus", LOOP(LOOP_FOR, i, STORE(AT(u, i), minus, AT(t, i))));
+    t->offset = K(0);
+    u->offset = K(offset);
+    p->arena_bytes = K(128);
+    const char *text = emit(p, cpu_target_find(ctx, "v3"), EMIT_LLVM);
+    ck_assert_ptr_nonnull(strstr(text, "!alias.scope"));
+    ck_assert_msg((strstr(text, "!noalias") != NULL) == (offset == 64), "%s", text);
+  }
+}
+END_TEST
+
 START_TEST(test_refused) {
   CodegenOptions options = options_for(cpu_target_find(ctx, "v2"));
   Bytes bytes;
@@ -184,6 +203,7 @@ Suite *suite_codegen_text(void) {
   tcase_add_test(t, test_no_libm_calls);
   tcase_add_test(t, test_reproducible);
   tcase_add_test(t, test_symbols);
+  tcase_add_test(t, test_overlapping_buffers);
   tcase_add_test(t, test_refused);
   suite_add_tcase(s, t);
   return s;
