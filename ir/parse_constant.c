@@ -79,7 +79,7 @@ static bool parse_list(Parser *p, DType dtype, int64_t n, Word start, Str *bytes
   if (!lex_accept(lex, "]")) {
     do {
       if (count == n)
-        return lex_error(lex, lex->word, "expected %lld elements, found more", (long long)n);
+        return lex_error(lex, lex->word, "expected %lld element%s, found more", (long long)n, n == 1 ? "" : "s");
       if (!parse_element(p, dtype, one))
         return false;
       str_putn(bytes, one->data, dtype_size(dtype));
@@ -88,7 +88,8 @@ static bool parse_list(Parser *p, DType dtype, int64_t n, Word start, Str *bytes
     if (!lex_expect(lex, "]"))
       return false;
   }
-  return count == n || lex_error(lex, start, "expected %lld elements, found %lld", (long long)n, (long long)count);
+  return count == n || lex_error(lex, start, "expected %lld element%s, found %lld", (long long)n, n == 1 ? "" : "s",
+                                 (long long)count);
 }
 
 static int nibble(char c) {

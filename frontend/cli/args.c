@@ -8,12 +8,14 @@
 #include "frontend/cli/args.h"
 
 void args_print_help(const char *program, const CommandSpec *spec) {
-  printf("%s\n\nUsage: %s%s%s %s\n", spec->summary, program, spec->name ? " " : "", spec->name ? spec->name : "", spec->synopsis);
+  printf("%s\n\nUsage: %s%s%s %s\n", spec->summary, program, spec->name ? " " : "", spec->name ? spec->name : "",
+         spec->synopsis);
   if (spec->options[0].name)
     printf("\nOptions:\n");
   for (const OptionRow *o = spec->options; o->name; o++) {
     char left[64];
-    snprintf(left, sizeof left, "%s%s%s%s", o->name[1] ? "--" : "-", o->name, o->value ? " " : "", o->value ? o->value : "");
+    snprintf(left, sizeof left, "%s%s%s%s", o->name[1] ? "--" : "-", o->name, o->value ? " " : "",
+             o->value ? o->value : "");
     printf(strlen(left) > 24 ? "  %s\n%28s%s\n" : "  %-24s%s  %s\n", left, "", o->help);
   }
   printf("  %-24s  this text\n", "--help");
@@ -56,8 +58,8 @@ static bool unknown_option(Ctx *ctx, const char *program, const CommandSpec *spe
     vec_push(ctx->arena, &names, o->name);
   const char *near = nearest_word(arena_strndup(ctx->arena, name, strcspn(name, "=")), names.data, names.len);
   return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "unknown option '%s'%s%s%s; see '%s%s%s --help'", word,
-                    near ? ", did you mean '--" : "", near ? near : "", near ? "'?" : "", program, spec->name ? " " : "",
-                    spec->name ? spec->name : "");
+                    near ? ", did you mean '--" : "", near ? near : "", near ? "'?" : "", program,
+                    spec->name ? " " : "", spec->name ? spec->name : "");
 }
 
 static const OptionRow *find_short(const CommandSpec *spec, int letter) {
@@ -97,8 +99,9 @@ ArgsResult args_parse(Ctx *ctx, const char *program, const CommandSpec *spec, in
     vec_push(ctx->arena, positionals, (const char *)argv[optind]);
   int n = (int)positionals->len;
   if (n < spec->min_positional || n > spec->max_positional) {
-    diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "%s; usage: %s%s%s %s", n < spec->min_positional ? "a file is missing" : "too many arguments",
-               program, spec->name ? " " : "", spec->name ? spec->name : "", spec->synopsis);
+    diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "%s; usage: %s%s%s %s",
+               n < spec->min_positional ? "a file is missing" : "too many arguments", program, spec->name ? " " : "",
+               spec->name ? spec->name : "", spec->synopsis);
     return ARGS_ERROR;
   }
   return ARGS_OK;
@@ -109,8 +112,8 @@ bool args_int(Ctx *ctx, const char *option, const char *value, int64_t lo, int64
   errno = 0;
   long long v = strtoll(value, &end, 10);
   if (errno || end == value || *end || v < lo || v > hi)
-    return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--%s %s: expected a number from %lld to %lld", option, value, (long long)lo,
-                      (long long)hi);
+    return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--%s %s: expected a number from %lld to %lld", option, value,
+                      (long long)lo, (long long)hi);
   *out = v;
   return true;
 }

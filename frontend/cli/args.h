@@ -31,7 +31,8 @@ typedef VEC(const char *) Positionals;
 typedef enum { ARGS_OK, ARGS_HELP, ARGS_ERROR } ArgsResult;
 
 /* Parses argv[1..]; prints the help on --help. ARGS_ERROR after reporting. */
-ArgsResult args_parse(Ctx *ctx, const char *program, const CommandSpec *spec, int argc, char **argv, void *options, Positionals *positionals);
+ArgsResult args_parse(Ctx *ctx, const char *program, const CommandSpec *spec, int argc, char **argv, void *options,
+                      Positionals *positionals);
 void args_print_help(const char *program, const CommandSpec *spec);
 
 /* Numbers for set functions; false after reporting the option and the range. */

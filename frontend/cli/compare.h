@@ -6,9 +6,9 @@
 #include "ir/tensor.h"
 
 typedef struct {
-  int64_t wrong;             /* elements beyond the tolerance */
-  int64_t first;             /* the first of them */
-  double max_abs, max_rel;   /* over all elements */
+  int64_t wrong;           /* elements beyond the tolerance */
+  int64_t first;           /* the first of them */
+  double max_abs, max_rel; /* over all elements */
 } Difference;
 
 Difference tensor_compare(const Tensor *got, const Tensor *expected, double rtol, double atol);

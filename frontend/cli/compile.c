@@ -34,9 +34,11 @@ static bool set_emit(Ctx *ctx, void *options, const char *value) {
   static const char *const later[] = {"c", "cuda", "ptx", "cubin", "opencl"};
   if (one_of(value, later, sizeof later / sizeof *later))
     return diag_error(ctx->diags, WEFT_UNSUPPORTED, LOC_NONE,
-                      "--emit %s is not supported by this version of weft; so, obj, asm, llvm, graph and loops are", value);
+                      "--emit %s is not supported by this version of weft; so, obj, asm, llvm, graph and loops are",
+                      value);
   if (!one_of(value, emits, sizeof emits / sizeof *emits))
-    return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--emit %s: expected so, obj, asm, llvm, graph or loops", value);
+    return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--emit %s: expected so, obj, asm, llvm, graph or loops",
+                      value);
   ((CompileOptions *)options)->emit = value;
   return true;
 }
@@ -46,25 +48,37 @@ static const OptionRow rows[] = {
     {"emit", "KIND", "so (default), obj, asm, llvm, graph (after the graph passes), loops", set_emit},
     {"target", "TARGET", "cpu", set_target},
     {"header", "FILE.h", "also write a C header for the compiled model", set_header},
-    {"prefix", "NAME", "prefix of exported symbols (weft_model), so that several models link into one program", set_prefix},
-    {"threads", "N", "threads the compiled model uses where WEFT_NUM_THREADS does not say (default: all CPUs)", set_threads},
+    {"prefix", "NAME", "prefix of exported symbols (weft_model), so that several models link into one program",
+     set_prefix},
+    {"threads", "N", "threads the compiled model uses where WEFT_NUM_THREADS does not say (default: all CPUs)",
+     set_threads},
     BUILD_OPTION_ROWS,
     {0},
 };
 
-static const FutureOption future[] = {{"gpu", true},     {"shape", true}, {"offload", true}, {"check", false},
-                                      {"tune", false}, {"explain-layout", false}, {0}};
+static const FutureOption future[] = {{"gpu", true},
+                                      {"shape", true},
+                                      {"offload", true},
+                                      {"check", false},
+                                      {"tune", false},
+                                      {"explain-layout", false},
+                                      {0}};
 
 static const CommandSpec spec = {
-    "compile", "MODEL -o OUT.so [options]",
-    "Compiles a model (.yaml, .weft) to a shared object that depends on libc, libm and pthreads only.", rows, future,
+    "compile",
+    "MODEL -o OUT.so [options]",
+    "Compiles a model (.yaml, .weft) to a shared object that depends on libc, libm and pthreads only.",
+    rows,
+    future,
     "  weft compile model.yaml -o model.so --header model.h --prefix gan\n"
     "  weft compile model.yaml -o model.so --cpu x86-64-v3 --layout '*=NHWC'\n"
     "  weft compile model.yaml --emit loops | less\n",
-    1, 1};
+    1,
+    1};
 
 static bool is_text(const char *emit) {
-  return strcmp(emit, "asm") == 0 || strcmp(emit, "llvm") == 0 || strcmp(emit, "graph") == 0 || strcmp(emit, "loops") == 0;
+  return strcmp(emit, "asm") == 0 || strcmp(emit, "llvm") == 0 || strcmp(emit, "graph") == 0 ||
+         strcmp(emit, "loops") == 0;
 }
 
 static bool write_out(Ctx *ctx, const CompileOptions *o, const void *data, size_t size) {
@@ -128,7 +142,8 @@ int command_compile(int argc, char **argv) {
     return finish(ctx, WEFT_OK);
   if (r == ARGS_OK) {
     if (!o.out && !is_text(o.emit))
-      diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "-o FILE is missing; where shall the %s go?", strcmp(o.emit, "so") ? "object" : "shared object");
+      diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "-o FILE is missing; where shall the %s go?",
+                 strcmp(o.emit, "so") ? "object" : "shared object");
     else
       compile(ctx, &o, files.data[0]);
   }

@@ -1,7 +1,6 @@
 /* From a model to a program, as the commands ask. See driver.h. */
 #include "frontend/cli/driver.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +9,8 @@
 const BuildOptions build_defaults = {.cpu = "native", .layout = "keep", .prefix = "weft_model"};
 
 static bool unsupported_value(Ctx *ctx, const char *option, const char *value, const char *works) {
-  return diag_error(ctx->diags, WEFT_UNSUPPORTED, LOC_NONE, "--%s %s is not supported by this version of weft; %s", option, value, works);
+  return diag_error(ctx->diags, WEFT_UNSUPPORTED, LOC_NONE, "--%s %s is not supported by this version of weft; %s",
+                    option, value, works);
 }
 
 bool set_target(Ctx *ctx, void *options, const char *value) {
@@ -40,11 +40,8 @@ bool set_layout(Ctx *ctx, void *options, const char *value) {
 }
 
 bool set_prefix(Ctx *ctx, void *options, const char *value) {
-  bool good = isalpha((unsigned char)value[0]) || value[0] == '_';
-  for (const char *c = value; *c && good; c++)
-    good = isalnum((unsigned char)*c) || *c == '_';
-  if (!good || strlen(value) > 200)
-    return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--prefix %s: expected a C identifier of at most 200 characters", value);
+  if (!codegen_prefix_ok(ctx, value))
+    return false;
   ((BuildOptions *)options)->prefix = value;
   return true;
 }
@@ -76,7 +73,9 @@ bool set_verbose(Ctx *ctx, void *options, const char *value) {
   return true;
 }
 
-const CpuTarget *build_cpu(Ctx *ctx, const BuildOptions *options) { return cpu_target_find(ctx, options->cpu); }
+const CpuTarget *build_cpu(Ctx *ctx, const BuildOptions *options) {
+  return cpu_target_find(ctx, options->cpu);
+}
 
 CodegenOptions build_codegen_options(const BuildOptions *options, const CpuTarget *cpu) {
   const char *poison = getenv("WEFT_POISON"); /* debug: unwritten memory reads as signalling NaN */

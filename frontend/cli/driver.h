@@ -33,7 +33,9 @@ bool set_verbose(Ctx *ctx, void *options, const char *value);
        set_layout},                                                                                                    \
       {"precision", "TYPE", "f32", set_precision},                                                                     \
       {"dump-dir", "DIR", "write the text after each stage to DIR", set_dump_dir},                                     \
-      {"time-passes", NULL, "print the time of each pass", set_time_passes}, {"v", NULL, "say what is done", set_verbose}
+      {"time-passes", NULL, "print the time of each pass", set_time_passes}, {                                         \
+    "v", NULL, "say what is done", set_verbose                                                                         \
+  }
 
 /* The module brought as far as the graph passes go (lowered false), or to planned loop nests. False after reporting. */
 bool build_unit(Ctx *ctx, const BuildOptions *options, Module *module, bool lowered, Unit *unit);

@@ -15,14 +15,15 @@ static const OptionRow rows[] = {
 
 static const FutureOption future[] = {{"shape", true}, {"dot", true}, {"html", true}, {"explain-layout", false}, {0}};
 
-static const CommandSpec spec = {"inspect",
-                                 "MODEL_OR_SO [options]",
-                                 "Shows inputs, outputs, ops, parameters and the memory plan of a model or a compiled shared object.",
-                                 rows,
-                                 future,
-                                 "  weft inspect model.yaml --layout '*=NHWC'\n  weft inspect model.so\n",
-                                 1,
-                                 1};
+static const CommandSpec spec = {
+    "inspect",
+    "MODEL_OR_SO [options]",
+    "Shows inputs, outputs, ops, parameters and the memory plan of a model or a compiled shared object.",
+    rows,
+    future,
+    "  weft inspect model.yaml --layout '*=NHWC'\n  weft inspect model.so\n",
+    1,
+    1};
 
 static void print_port(const char *kind, const IoPort *p) {
   printf("%-7s %s %s[", kind, p->name, dtype_name(p->dtype));
@@ -56,11 +57,12 @@ static void print_memory(Ctx *ctx, const LoopProgram *p) {
   int64_t constants = 0;
   for (size_t k = 0; k < p->constants.len; k++)
     constants += type_bytes(p->constants.data[k]->type);
-  printf("memory\n  %12lld bytes of constants\n  %12lld bytes of workspace\n", (long long)constants, (long long)expr_value(p->arena_bytes));
+  printf("memory\n  %12lld bytes of constants\n  %12lld bytes of workspace\n", (long long)constants,
+         (long long)expr_value(p->arena_bytes));
   for (size_t k = 0; k < p->arena.len; k++) {
     const Buffer *b = p->arena.data[k];
-    printf("  %12lld bytes at %-10lld %s : %s\n", (long long)type_bytes(b->type), (long long)expr_value(b->offset), b->name,
-           type_text(ctx, b->type));
+    printf("  %12lld bytes at %-10lld %s : %s\n", (long long)type_bytes(b->type), (long long)expr_value(b->offset),
+           b->name, type_text(ctx, b->type));
   }
 }
 
@@ -93,7 +95,8 @@ static bool inspect_shared(Ctx *ctx, const BuildOptions *options, const char *pa
   if (!r)
     return false;
   json_t *j = json_loads(r->info, 0, NULL);
-  static const char *const strings[] = {"name", "weft", "target", "cpu"}, *const numbers[] = {"abi", "parameters", "workspace", "flops"};
+  static const char *const strings[] = {"name", "weft", "target", "cpu"}, *const numbers[] = {"abi", "parameters",
+                                                                                              "workspace", "flops"};
   for (size_t k = 0; k < 4; k++) {
     const char *s = json_string_value(json_object_get(j, strings[k]));
     printf("%-7s %s\n", k ? strings[k] : "model", s ? s : "?");

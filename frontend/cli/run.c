@@ -29,9 +29,13 @@ static bool add_expected(Ctx *ctx, void *options, const char *value) {
   return true;
 }
 
-static bool set_rtol(Ctx *ctx, void *options, const char *value) { return args_double(ctx, "rtol", value, &((RunOptions *)options)->rtol); }
+static bool set_rtol(Ctx *ctx, void *options, const char *value) {
+  return args_double(ctx, "rtol", value, &((RunOptions *)options)->rtol);
+}
 
-static bool set_atol(Ctx *ctx, void *options, const char *value) { return args_double(ctx, "atol", value, &((RunOptions *)options)->atol); }
+static bool set_atol(Ctx *ctx, void *options, const char *value) {
+  return args_double(ctx, "atol", value, &((RunOptions *)options)->atol);
+}
 
 static bool set_repeat(Ctx *ctx, void *options, const char *value) {
   return args_int(ctx, "repeat", value, 1, 1000000000, &((RunOptions *)options)->repeat);
@@ -68,18 +72,20 @@ static const OptionRow rows[] = {
     {0},
 };
 
-static const FutureOption future[] = {{"shape", true}, {"image", true}, {"batch", true}, {"gpu", true}, {"offload", true}, {"check", false}, {0}};
+static const FutureOption future[] = {
+    {"shape", true}, {"image", true}, {"batch", true}, {"gpu", true}, {"offload", true}, {"check", false}, {0}};
 
-static const CommandSpec spec = {"run",
-                                 "MODEL_OR_SO [--input [NAME=]FILE.npy ...] [options]",
-                                 "Runs a model (compiled in memory) or a compiled shared object (which is code, and trusted).",
-                                 rows,
-                                 future,
-                                 "  weft run model.yaml --input x.npy --expect y.npy --rtol 1e-3\n"
-                                 "  weft run model.so --input x.npy --output-dir out\n"
-                                 "  weft run model.yaml --random 7 --layout '*=NHWC' --repeat 100\n",
-                                 1,
-                                 1};
+static const CommandSpec spec = {
+    "run",
+    "MODEL_OR_SO [--input [NAME=]FILE.npy ...] [options]",
+    "Runs a model (compiled in memory) or a compiled shared object (which is code, and trusted).",
+    rows,
+    future,
+    "  weft run model.yaml --input x.npy --expect y.npy --rtol 1e-3\n"
+    "  weft run model.so --input x.npy --output-dir out\n"
+    "  weft run model.yaml --random 7 --layout '*=NHWC' --repeat 100\n",
+    1,
+    1};
 
 /* ---- inputs ---- */
 
@@ -99,13 +105,15 @@ static int port_of(Ctx *ctx, const Runnable *r, const char *arg, const bool *giv
     Str names = str_new(ctx->arena);
     for (int k = 0; k < r->n_inputs; k++)
       str_printf(&names, "%s%s", k ? ", " : "", r->inputs[k].name);
-    diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--input %s: no input has this name; the model's are %s", arg, names.data);
+    diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--input %s: no input has this name; the model's are %s", arg,
+               names.data);
     return -1;
   }
   for (int k = 0; k < r->n_inputs; k++)
     if (!given[k])
       return k;
-  diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--input %s: the model has only %d input%s", arg, r->n_inputs, r->n_inputs == 1 ? "" : "s");
+  diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--input %s: the model has only %d input%s", arg, r->n_inputs,
+             r->n_inputs == 1 ? "" : "s");
   return -1;
 }
 
@@ -119,7 +127,8 @@ static const char *shape_text(Ctx *ctx, DType dtype, int rank, const int64_t *sh
 }
 
 static bool same_type(const Tensor *t, const IoPort *p) {
-  return t->dtype == p->dtype && t->rank == p->rank && memcmp(t->shape, p->shape, (size_t)p->rank * sizeof *p->shape) == 0;
+  return t->dtype == p->dtype && t->rank == p->rank &&
+         memcmp(t->shape, p->shape, (size_t)p->rank * sizeof *p->shape) == 0;
 }
 
 static bool type_mismatch(Ctx *ctx, const char *file, const Tensor *t, const char *what, const IoPort *p) {
@@ -161,7 +170,8 @@ static bool read_inputs(Ctx *ctx, const RunOptions *o, const Runnable *r, const 
       continue;
     const IoPort *p = &r->inputs[k];
     if (!o->random)
-      return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "input '%s', %s, is missing; give --input %s=FILE.npy or --random SEED", p->name,
+      return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE,
+                        "input '%s', %s, is missing; give --input %s=FILE.npy or --random SEED", p->name,
                         shape_text(ctx, p->dtype, p->rank, p->shape, p->layout), p->name);
     Tensor *t = tensor_new(ctx, p->dtype, p->rank, p->shape);
     fill_random(t, (uint64_t)o->seed + (uint64_t)k * 0x632be59bd9b4e019ull);
@@ -186,7 +196,8 @@ static void print_output(Ctx *ctx, const IoPort *p, const Tensor *t) {
 }
 
 /* Compares output k with its file. Sets *differs; false after reporting a file that cannot be compared. */
-static bool compare_output(Ctx *ctx, const RunOptions *o, const IoPort *p, const Tensor *got, const char *file, bool *differs) {
+static bool compare_output(Ctx *ctx, const RunOptions *o, const IoPort *p, const Tensor *got, const char *file,
+                           bool *differs) {
   Tensor *expected = npy_read(ctx, file, LOC_NONE);
   if (!expected)
     return false;
@@ -195,8 +206,9 @@ static bool compare_output(Ctx *ctx, const RunOptions *o, const IoPort *p, const
   Difference d = tensor_compare(got, expected, o->rtol, o->atol);
   printf(" | max abs diff %.3g, max rel diff %.3g", d.max_abs, d.max_rel);
   if (d.wrong)
-    printf(" | %lld of %lld beyond rtol %g atol %g, first at %lld: %.9g, expected %.9g", (long long)d.wrong, (long long)got->n, o->rtol,
-           o->atol, (long long)d.first, tensor_get(got, d.first), tensor_get(expected, d.first));
+    printf(" | %lld of %lld beyond rtol %g atol %g, first at %lld: %.9g, expected %.9g", (long long)d.wrong,
+           (long long)got->n, o->rtol, o->atol, (long long)d.first, tensor_get(got, d.first),
+           tensor_get(expected, d.first));
   *differs = *differs || d.wrong;
   return true;
 }
@@ -206,7 +218,8 @@ static bool report_outputs(Ctx *ctx, const RunOptions *o, const Runnable *r, Ten
     return diag_error(ctx->diags, WEFT_MISSING, LOC_NONE, "--output-dir %s: %s", o->output_dir, strerror(errno));
   for (int k = 0; k < r->n_outputs; k++) {
     print_output(ctx, &r->outputs[k], outputs[k]);
-    bool ok = (size_t)k >= o->expected.len || compare_output(ctx, o, &r->outputs[k], outputs[k], o->expected.data[k], differs);
+    bool ok = (size_t)k >= o->expected.len ||
+              compare_output(ctx, o, &r->outputs[k], outputs[k], o->expected.data[k], differs);
     printf("\n");
     if (!ok)
       return false;
@@ -235,7 +248,8 @@ static void sort_doubles(double *v, int64_t n) {
     }
 }
 
-static bool run_repeatedly(Ctx *ctx, const RunOptions *o, Runnable *r, const char *path, const void *const *inputs, void *const *outputs) {
+static bool run_repeatedly(Ctx *ctx, const RunOptions *o, Runnable *r, const char *path, const void *const *inputs,
+                           void *const *outputs) {
   double *took = ARENA_ARRAY(ctx->arena, double, o->repeat);
   for (int64_t k = 0; k < o->repeat; k++) {
     double start = seconds_now();
@@ -246,15 +260,16 @@ static bool run_repeatedly(Ctx *ctx, const RunOptions *o, Runnable *r, const cha
   }
   if (o->repeat > 1) {
     sort_doubles(took, o->repeat);
-    printf("%lld runs: fastest %.3f ms, median %.3f ms\n", (long long)o->repeat, took[0] * 1e3, took[o->repeat / 2] * 1e3);
+    printf("%lld runs: fastest %.3f ms, median %.3f ms\n", (long long)o->repeat, took[0] * 1e3,
+           took[o->repeat / 2] * 1e3);
   }
   return true;
 }
 
 static bool run_model(Ctx *ctx, const RunOptions *o, Runnable *r, const char *path, bool *differs) {
   if (o->expected.len > (size_t)r->n_outputs)
-    return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "%zu --expect files, but the model has %d output%s", o->expected.len, r->n_outputs,
-                      r->n_outputs == 1 ? "" : "s");
+    return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "%zu --expect files, but the model has %d output%s",
+                      o->expected.len, r->n_outputs, r->n_outputs == 1 ? "" : "s");
   const void **inputs = ARENA_ARRAY(ctx->arena, const void *, r->n_inputs);
   if (!read_inputs(ctx, o, r, inputs))
     return false;

@@ -21,7 +21,8 @@ bool is_shared_object(const char *path) {
 /* ---- ports from JSON ---- */
 
 static bool bad_info(Runnable *r, const char *path, const char *what) {
-  return diag_error(r->ctx->diags, WEFT_MALFORMED, (Loc){.file = path}, "its description is not one of weft's: %s", what);
+  return diag_error(r->ctx->diags, WEFT_MALFORMED, (Loc){.file = path}, "its description is not one of weft's: %s",
+                    what);
 }
 
 static bool read_port(Runnable *r, const char *path, const json_t *j, IoPort *port) {
@@ -76,7 +77,9 @@ static const char *jit_error(Runnable *r) {
   return weft_rt_error();
 }
 
-static void close_jit(Runnable *r) { jit_close(r->impl); }
+static void close_jit(Runnable *r) {
+  jit_close(r->impl);
+}
 
 static bool open_jit(Runnable *r, const BuildOptions *options, Module *module) {
   Unit unit;
@@ -118,14 +121,16 @@ static const char *reference_error(Runnable *r) {
   return "the reference evaluation failed";
 }
 
-static void close_reference(Runnable *r) { (void)r; }
+static void close_reference(Runnable *r) {
+  (void)r;
+}
 
 static void describe_port(json_t *list, const char *name, const Type *type, const char *letters) {
   json_t *shape = json_array();
   for (int k = 0; k < type->rank; k++)
     json_array_append_new(shape, json_integer(expr_value(type->dims[type->layout->digits[k].axis])));
-  json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:s?}", "name", name, "dtype", dtype_name(type->dtype), "shape", shape,
-                                        "layout", letters));
+  json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:s?}", "name", name, "dtype", dtype_name(type->dtype),
+                                        "shape", shape, "layout", letters));
 }
 
 static bool open_reference(Runnable *r, Module *module) {
@@ -135,7 +140,8 @@ static bool open_reference(Runnable *r, Module *module) {
   Str log = str_new(ctx->arena);
   PipelineOptions po = {.verify_each = true};
   /* legalize refuses what has no numbers: dynamic dimensions, other element types */
-  if (!pipeline_parse(ctx, &all_passes, "legalize{target=cpu}", &pipeline) || !pipeline_run(&unit, &all_passes, &pipeline, &po, &log))
+  if (!pipeline_parse(ctx, &all_passes, "legalize{target=cpu}", &pipeline) ||
+      !pipeline_run(&unit, &all_passes, &pipeline, &po, &log))
     return false;
   json_t *in = json_array(), *out = json_array();
   const Function *f = module->main;
@@ -171,9 +177,13 @@ static int run_shared(Runnable *r, const void *const *inputs, void *const *outpu
   return ((Shared *)r->impl)->run(inputs, outputs);
 }
 
-static const char *shared_error(Runnable *r) { return ((Shared *)r->impl)->error(); }
+static const char *shared_error(Runnable *r) {
+  return ((Shared *)r->impl)->error();
+}
 
-static void close_shared(Runnable *r) { dlclose(((Shared *)r->impl)->handle); }
+static void close_shared(Runnable *r) {
+  dlclose(((Shared *)r->impl)->handle);
+}
 
 static bool open_shared(Runnable *r, const BuildOptions *options, const char *path) {
   Ctx *ctx = r->ctx;
@@ -190,16 +200,21 @@ static bool open_shared(Runnable *r, const BuildOptions *options, const char *pa
   int (*abi)(void);
   const char *(*info)(void);
   /* POSIX has dlsym return object pointers for functions; the copy avoids the forbidden cast. */
-  void *symbols[4] = {dlsym(s->handle, arena_printf(ctx->arena, "%s_abi", p)), dlsym(s->handle, arena_printf(ctx->arena, "%s_info", p)),
-                      dlsym(s->handle, arena_printf(ctx->arena, "%s_run", p)), dlsym(s->handle, arena_printf(ctx->arena, "%s_error", p))};
+  void *symbols[4] = {dlsym(s->handle, arena_printf(ctx->arena, "%s_abi", p)),
+                      dlsym(s->handle, arena_printf(ctx->arena, "%s_info", p)),
+                      dlsym(s->handle, arena_printf(ctx->arena, "%s_run", p)),
+                      dlsym(s->handle, arena_printf(ctx->arena, "%s_error", p))};
   memcpy(&abi, &symbols[0], sizeof abi);
   memcpy(&info, &symbols[1], sizeof info);
   memcpy(&s->run, &symbols[2], sizeof s->run);
   memcpy(&s->error, &symbols[3], sizeof s->error);
   if (!abi || !info || !s->run || !s->error)
-    return diag_error(ctx->diags, WEFT_MALFORMED, loc, "does not export %s_abi, _info, _run and _error: not a model compiled by weft, or with another --prefix", p);
+    return diag_error(
+        ctx->diags, WEFT_MALFORMED, loc,
+        "does not export %s_abi, _info, _run and _error: not a model compiled by weft, or with another --prefix", p);
   if (abi() != WEFT_ABI)
-    return diag_error(ctx->diags, WEFT_UNSUPPORTED, loc, "has interface version %d; this weft runs version %d", abi(), WEFT_ABI);
+    return diag_error(ctx->diags, WEFT_UNSUPPORTED, loc, "has interface version %d; this weft runs version %d", abi(),
+                      WEFT_ABI);
   r->info = info();
   return true;
 }
@@ -209,7 +224,8 @@ Runnable *runnable_open(Ctx *ctx, const BuildOptions *options, const char *path,
   r->ctx = ctx;
   bool ok;
   if (is_shared_object(path)) {
-    ok = interp ? diag_error(ctx->diags, WEFT_USAGE, (Loc){.file = path}, "a shared object has no graph left to evaluate; give the model")
+    ok = interp ? diag_error(ctx->diags, WEFT_USAGE, (Loc){.file = path},
+                             "a shared object has no graph left to evaluate; give the model")
                 : open_shared(r, options, path);
   } else {
     Module *module = model_import(ctx, path);

@@ -8,10 +8,20 @@
 
 static const OptionRow no_options[] = {{0}};
 
-static const CommandSpec ops_spec = {"ops", "[OP]", "Lists the operators, or describes one: operands with the letters of their axes, attributes with defaults.",
-                                     no_options, NULL, "  weft ops\n  weft ops conv2d_transpose\n", 0, 1};
-static const CommandSpec passes_spec = {"passes", "", "Lists the passes in the order of the usual pipeline; weft-opt runs them.", no_options, NULL, NULL, 0, 0};
-static const CommandSpec targets_spec = {"targets", "", "Lists the CPUs to compile for and what works on this machine.", no_options, NULL, NULL, 0, 0};
+static const CommandSpec ops_spec = {
+    "ops",
+    "[OP]",
+    "Lists the operators, or describes one: operands with the letters of their axes, attributes with defaults.",
+    no_options,
+    NULL,
+    "  weft ops\n  weft ops conv2d_transpose\n",
+    0,
+    1};
+static const CommandSpec passes_spec = {
+    "passes", "", "Lists the passes in the order of the usual pipeline; weft-opt runs them.", no_options, NULL, NULL,
+    0,        0};
+static const CommandSpec targets_spec = {
+    "targets", "", "Lists the CPUs to compile for and what works on this machine.", no_options, NULL, NULL, 0, 0};
 
 /* ---- ops ---- */
 
@@ -45,8 +55,8 @@ static bool list_ops(Ctx *ctx, const Positionals *names) {
     const OpDef *def = op_find(name, strlen(name));
     if (!def) {
       const char *near = op_nearest(ctx, name);
-      return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "unknown op '%s'%s%s%s", name, near ? ", did you mean '" : "", near ? near : "",
-                        near ? "'?" : "");
+      return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "unknown op '%s'%s%s%s", name, near ? ", did you mean '" : "",
+                        near ? near : "", near ? "'?" : "");
     }
     print_op(ctx, def);
     return true;
@@ -83,8 +93,8 @@ static void list_targets(Ctx *ctx) {
   printf("cpu: %s\n", description);
   for (const CpuTarget *t = cpu_targets; t->name; t++) {
     uint32_t lacks = t->needs & ~here;
-    printf("  %-16s %2d-byte vectors  %s%s%s\n", t->name, t->lower.vector_bytes, t->help, lacks ? "; not on this machine, which lacks " : "",
-           lacks ? cpu_feature_names(ctx, lacks) : "");
+    printf("  %-16s %2d-byte vectors  %s%s%s\n", t->name, t->lower.vector_bytes, t->help,
+           lacks ? "; not on this machine, which lacks " : "", lacks ? cpu_feature_names(ctx, lacks) : "");
   }
   const CpuTarget *native = cpu_target_find(ctx, "native");
   if (native)

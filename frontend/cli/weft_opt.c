@@ -26,7 +26,9 @@ static bool set_out(Ctx *ctx, void *options, const char *value) {
 }
 
 static bool known_pass(Ctx *ctx, const char *option, const char *name) {
-  return pass_find(&all_passes, name) || diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--%s=%s: there is no such pass; --list-passes shows them", option, name);
+  return pass_find(&all_passes, name) ||
+         diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--%s=%s: there is no such pass; --list-passes shows them",
+                    option, name);
 }
 
 static bool set_print_before(Ctx *ctx, void *options, const char *value) {
@@ -85,10 +87,15 @@ static const OptionRow rows[] = {
 static const FutureOption future[] = {{"check-each", false}, {"explain-layout", false}, {0}};
 
 static const CommandSpec spec = {
-    NULL, "FILE.weft|- [options]", "Reads a graph or loop nests in text form, runs passes, prints the result.", rows, future,
+    NULL,
+    "FILE.weft|- [options]",
+    "Reads a graph or loop nests in text form, runs passes, prints the result.",
+    rows,
+    future,
     "  weft-opt model.weft --passes 'infer-layout,convert-layout{conv2d_transpose=NHWC:HWIO},legalize{target=cpu}'\n"
     "  weft-opt model.weft --passes 'infer-layout,fuse,lower,plan' --print-ir-after-all\n",
-    0, 1};
+    0,
+    1};
 
 static bool read_unit(Ctx *ctx, const char *path, Unit *unit) {
   size_t size;
