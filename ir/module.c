@@ -134,6 +134,40 @@ uint64_t constant_hash(Module *m, Constant *c) {
   return c->hash;
 }
 
+static bool constant_equal(const void *item, const void *key) {
+  return item == key;
+}
+
+static uint64_t address_hash(const Constant *c) {
+  return hash_bytes(WEFT_HASH_SEED, &c, sizeof c);
+}
+
+/* Adds c and what it is derived from to the set. */
+static void keep_constant(Ctx *ctx, Intern *kept, const Constant *c) {
+  for (; c && !intern_find(kept, address_hash(c), constant_equal, c); c = c->base)
+    intern_add(ctx, kept, address_hash(c), c);
+}
+
+void module_drop_unused_constants(Module *m) {
+  Intern kept = {0};
+  for (const Op *op = m->main->first; op; op = op->next)
+    for (int k = 0; k < op->def->n_attrs; k++)
+      keep_constant(m->ctx, &kept, op->attrs[k].constant);
+  Constant *c = m->first_constant;
+  m->first_constant = m->last_constant = NULL;
+  m->derived = (Intern){0};
+  for (Constant *next; c; c = next) {
+    next = c->next;
+    c->next = NULL;
+    if (!intern_find(&kept, address_hash(c), constant_equal, c))
+      continue;
+    *(m->last_constant ? &m->last_constant->next : &m->first_constant) = c;
+    m->last_constant = c;
+    if (c->base)
+      intern_add(m->ctx, &m->derived, derived_hash(c), c);
+  }
+}
+
 /* ---- functions ---- */
 
 Function *function_create(Module *m, const char *name) {

@@ -80,6 +80,8 @@ Constant *module_derive_constant(Module *m, Constant *base, const Layout *layout
 Constant *module_find_constant(const Module *m, const char *name); /* NULL */
 const void *constant_data(Module *m, Constant *c);
 uint64_t constant_hash(Module *m, Constant *c);
+/* Drops the constants that no op names and no kept constant is derived from. */
+void module_drop_unused_constants(Module *m);
 
 /* ---- functions, values, ops ---- */
 

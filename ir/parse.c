@@ -275,7 +275,7 @@ static bool parse_op(GraphParser *g) {
   Lexer *lex = &p->lex;
   Word at = lex->word;
   const char *name = parse_definition(g, "an op such as '%y = relu(%x) : f32[8]', or 'return'");
-  const OpDef *def;
+  const OpDef *def = NULL;
   Value *operands[OP_MAX_OPERANDS], *fused = NULL;
   int n;
   const Type *type;

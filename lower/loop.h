@@ -123,16 +123,16 @@ struct LoopProgram *loops_parse(Ctx *ctx, const char *file, const char *text, si
  *   - `parallel` stands at the top of a nest or alone in another `parallel`; a store in it goes to a local declared in
  *     there, or names every parallel variable of more than one iteration in an index;
  *   - inputs and constants are never stored to; values and buffers are f32; operands that a value names exist;
- *   - every index is within the extent of its digit: proved for all values of symbols, or by running through the points of
- *     the loops around (up to 200000); what can't be proved is an error;
+ *   - every index is within the extent of its digit: proved for all values of symbols, or by running through the points
+ * of the loops around (up to 200000); what can't be proved is an error;
  *   - plan_check (lower.h) holds.
  * That accesses have as many indices as their buffer has digits is the constructor's and the parser's part. ---- */
 bool loops_check(LoopProgram *p);
 
-/* ---- interpreter: as compiled code computes, element by element. Locals, outputs and arena start as poison, and an arena
- * buffer whose first writer starts is poisoned anew. inputs and outputs: storage in the layouts of their buffers' types.
- * False after reporting: an index out of bounds, or two parallel iterations that meet in an element (WEFT_BUG); shapes
- * that are not constant (WEFT_UNSUPPORTED). ---- */
+/* ---- interpreter: as compiled code computes, element by element. Locals, outputs and arena start as poison, and an
+ * arena buffer whose first writer starts is poisoned anew. inputs and outputs: storage in the layouts of their buffers'
+ * types. False after reporting: an index out of bounds, or two parallel iterations that meet in an element (WEFT_BUG);
+ * shapes that are not constant (WEFT_UNSUPPORTED). ---- */
 bool loops_interpret(LoopProgram *p, const void *const *inputs, void *const *outputs);
 
 #endif

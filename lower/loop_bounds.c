@@ -162,8 +162,8 @@ bool bounds_hold(Bounds *b, const Expr *const *vars, int n_vars, const Expr *ind
   const Expr *room = expr_add_const(b->ctx, expr_sub(b->ctx, extent, index), -1);
   bool alone = expr_prove_nonneg(b->ctx, index) && expr_prove_nonneg(b->ctx, room);
   /* Loops that the index does not use tell something too, since they are not empty here. */
-  bool inside = alone || (expr_prove_nonneg_in(b->ctx, index, vars, n_vars) &&
-                          expr_prove_nonneg_in(b->ctx, room, vars, n_vars));
+  bool inside =
+      alone || (expr_prove_nonneg_in(b->ctx, index, vars, n_vars) && expr_prove_nonneg_in(b->ctx, room, vars, n_vars));
   if (!inside && !enumerate(b, vars, n_vars, index, extent, &alone, example))
     return false;
   if (alone) {

@@ -11,6 +11,15 @@ static void symbols_of_access(Ctx *ctx, SymbolSet *set, const Access *a) {
     symbols_of_expr(ctx, set, a->index[k]);
 }
 
+/* Of the arguments that the value reads: others do not show in the text. */
+static void symbols_of_value(Ctx *ctx, SymbolSet *set, const Stmt *store, const Scalar *value) {
+  if (value->op == SC_ARG)
+    symbols_of_access(ctx, set, &store->args[value->index]);
+  for (int k = 0; k < value->n; k++)
+    if (value->args[k]->arg_count)
+      symbols_of_value(ctx, set, store, value->args[k]);
+}
+
 static void symbols_of_stmts(Ctx *ctx, SymbolSet *set, const Stmt *s) {
   for (; s; s = s->next) {
     if (s->kind == ST_LOOP) {
@@ -19,8 +28,7 @@ static void symbols_of_stmts(Ctx *ctx, SymbolSet *set, const Stmt *s) {
       symbols_of_stmts(ctx, set, s->body);
     } else if (s->kind == ST_STORE) {
       symbols_of_access(ctx, set, &s->target);
-      for (int k = 0; k < s->n_args; k++)
-        symbols_of_access(ctx, set, &s->args[k]);
+      symbols_of_value(ctx, set, s, s->value);
     }
   }
 }

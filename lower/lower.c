@@ -1,5 +1,6 @@
 /* The driver of lowering: groups, buffers, views, fused chains. See lower_op.h. */
 #include "lower/lower_op.h"
+#include "passes/fuse.h"
 
 /* Every family must define its lowering: a missing one does not link. */
 #define OP(code, name, family, ...) bool lower_##family(LowerCtx *lc, const Group *group);
@@ -42,24 +43,10 @@ Access lower_target(LowerCtx *lc, const Group *group, const Expr *const *index) 
   return (Access){group->target, digits};
 }
 
-const Scalar *lower_expression(LowerCtx *lc, const Op *op, const Scalar *const *operands) {
-  Ctx *ctx = lc->ctx;
-  const OpDef *def = op->def;
-  const char *names[OP_MAX_OPERANDS + OP_MAX_ATTRS];
-  const Scalar *values[OP_MAX_OPERANDS + OP_MAX_ATTRS];
-  int n = 0;
-  for (int k = 0; k < def->n_operands; k++, n++) {
-    names[n] = def->operands[k].name;
-    values[n] = operands[k];
-  }
-  for (int k = 0; k < def->n_attrs; k++, n++) {
-    names[n] = def->attrs[k].name;
-    values[n] = scalar_const(ctx, def->attrs[k].kind == ATTR_INT ? (double)op->attrs[k].i : op->attrs[k].f);
-  }
-  const char *why = NULL;
-  const Scalar *s = scalar_parse(ctx, def->expression, names, values, n, &why);
-  WEFT_ASSERT(s);
-  return s;
+/* Of a group written by hand: `fuse` makes smaller ones. */
+static void too_much(LowerCtx *lc, const Op *op, const char *what, int most) {
+  diag_error(lc->ctx->diags, WEFT_UNSUPPORTED, op->loc,
+             "more than %d %s fused into one nest; leave out fused(%%%s) here", most, what, op->fused->name);
 }
 
 const Scalar *lower_chain(LowerCtx *lc, const Group *group, const Expr *const *index, const Scalar *root, Args *args,
@@ -74,14 +61,18 @@ const Scalar *lower_chain(LowerCtx *lc, const Group *group, const Expr *const *i
         continue;
       }
       int arg = args_add(args, lower_read(lc, op->operands[j], index));
-      if (arg < 0) {
-        diag_error(lc->ctx->diags, WEFT_UNSUPPORTED, op->loc,
-                   "more than %d operands fused into one nest; compile without 'fuse'", COMPUTATION_MAX_ARGS);
+      if (arg < 0 || args->n > FUSE_MAX_OPERANDS) {
+        too_much(lc, op, "operands", FUSE_MAX_OPERANDS);
         return NULL;
       }
       operands[j] = scalar_arg(lc->ctx, first_arg + arg);
     }
-    current = lower_expression(lc, op, operands);
+    current = op_scalar(lc->ctx, op, operands);
+    bool many = k + 1 == FUSE_MAX_OPS;
+    if (many || current->size > FUSE_MAX_NODES) {
+      too_much(lc, op, many ? "ops" : "operations", many ? FUSE_MAX_OPS : FUSE_MAX_NODES);
+      return NULL;
+    }
   }
   return current;
 }
@@ -113,14 +104,6 @@ static const char *group_what(LowerCtx *lc, const Group *group) {
   return s.data;
 }
 
-/* The op fused onto `op`, or NULL. */
-static const Op *fused_onto(const Op *op) {
-  for (const Op *o = op->next; o; o = o->next)
-    if (o->fused == op->result)
-      return o;
-  return NULL;
-}
-
 /* A buffer for a group's result: an output of the function where it is returned as it is (for the first time), else
  * arena. */
 static Buffer *result_buffer(LowerCtx *lc, const Value *v) {
@@ -134,7 +117,7 @@ static Buffer *result_buffer(LowerCtx *lc, const Value *v) {
 
 static bool lower_group(LowerCtx *lc, const Op *root) {
   VEC(const Op *) chain = {0};
-  for (const Op *next = fused_onto(root); next; next = fused_onto(next))
+  for (const Op *next = lc->fused[root->result->id]; next; next = lc->fused[next->result->id])
     vec_push(lc->ctx->arena, &chain, next);
   Group group = {.root = root, .chain = chain.data, .n_chain = (int)chain.len};
   group.result = chain.len ? chain.data[chain.len - 1]->result : root->result;
@@ -145,8 +128,8 @@ static bool lower_group(LowerCtx *lc, const Op *root) {
 }
 
 /* The root of the group whose last op is `op`, or NULL where a later op is fused onto it. */
-static const Op *group_root(const Op *op) {
-  if (fused_onto(op))
+static const Op *group_root(const LowerCtx *lc, const Op *op) {
+  if (lc->fused[op->result->id])
     return NULL;
   while (op->fused)
     op = op->fused->def;
@@ -174,6 +157,10 @@ LoopProgram *lower_module(Module *m, LowerTarget target) {
   LowerCtx lc = {.ctx = ctx, .module = m, .function = f, .target = target};
   lc.program = loops_create(ctx, m, f->name);
   lc.buffers = ARENA_ARRAY(ctx->arena, Buffer *, f->n_values);
+  lc.fused = ARENA_ARRAY(ctx->arena, const Op *, f->n_values);
+  for (const Op *op = f->first; op; op = op->next)
+    if (op->fused)
+      lc.fused[op->fused->id] = op;
   for (size_t k = 0; k < f->params.len; k++) {
     const Value *v = f->params.data[k];
     lc.buffers[v->id] = loops_add_buffer(lc.program, v->name, v->type, BUF_INPUT, NULL);
@@ -183,7 +170,7 @@ LoopProgram *lower_module(Module *m, LowerTarget target) {
   for (const Op *op = f->first; op; op = op->next) {
     if (op->def->traits & OP_VIEW)
       continue;
-    const Op *root = group_root(op);
+    const Op *root = group_root(&lc, op);
     if (root && !lower_group(&lc, root))
       return NULL;
   }

@@ -15,6 +15,7 @@ typedef struct LowerCtx {
   LoopProgram *program;
   LowerTarget target;
   Buffer **buffers; /* by value id; NULL: a view, or inside a group */
+  const Op **fused; /* by value id: the op fused onto it, or NULL */
 } LowerCtx;
 
 typedef struct {
@@ -37,8 +38,6 @@ Access lower_target(LowerCtx *lc, const Group *group, const Expr *const *index);
  * args holds already, from `first_arg` on). Operands of fused ops are added to args. NULL after reporting. */
 const Scalar *lower_chain(LowerCtx *lc, const Group *group, const Expr *const *index, const Scalar *root, Args *args,
                           int first_arg);
-/* The scalar expression of an elementwise op over its operands' scalars. */
-const Scalar *lower_expression(LowerCtx *lc, const Op *op, const Scalar *const *operands);
 
 /* Loops for a computation, as a nest of the program named after the group. schedule.c. */
 void schedule_computation(LowerCtx *lc, const Group *group, const Computation *c);

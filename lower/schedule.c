@@ -7,18 +7,26 @@
  *   3. The other axes become outer loops in the order of the target's strides, the outermost ones parallel.
  *   4. Where the bounds of a reduction (valid taps) use the vector or tile axis, that axis is cut into border, interior
  * and border; in the interior the bounds are constants, borders are walked one by one (find_interior).
+ *      Where the outer loops are too few to share among threads, these cuts are made first, each piece a nest of its
+ * own, so that the blocks of the interior are a parallel loop (cut_pieces).
  *   5. Extents that are no multiple of the tile get smaller tiles at the end; nothing is computed outside the extents,
  * so padding lanes are never written and never trusted. */
 #include "lower/lower_op.h"
 
-#define MAX_REGIONS 64
+#define MAX_REGIONS 64         /* of one computation: then it is cut no further */
 #define PARALLEL_ITERATIONS 64 /* outer loops become parallel until there are so many iterations */
+#define ENOUGH_ITERATIONS 8    /* outer loops with fewer are not enough to share */
+#define SMALL_WORK 50000       /* operations of a piece that gets no nest of its own: a few microseconds */
+#define SCATTER_LANES 8        /* strided lanes stored by a loop rather than one by one */
 
 typedef struct {
   LowerCtx *lc;
   Ctx *ctx;
-  int n_locals; /* of the nest, for their names */
+  int n_locals;      /* so far, for their names */
+  bool rows_outside; /* emit_tiles: the loop over rows is outermost, to be shared among threads */
 } Schedule;
+
+typedef VEC(Computation) Pieces;
 
 /* ---- how an access moves along a variable ---- */
 
@@ -82,8 +90,8 @@ static Computation split_axis(Ctx *ctx, const Computation *c, int k, int64_t sta
   return computation_drop_unit_loops(ctx, &r);
 }
 
-static void split_digits(Ctx *ctx, const Computation *c, Computation *regions, int *n) {
-  for (int k = 0; k < c->n_axes && *n + 1 < MAX_REGIONS; k++) {
+static void split_digits(Ctx *ctx, const Computation *c, Pieces *regions) {
+  for (int k = 0; k < c->n_axes && regions->len < MAX_REGIONS; k++) {
     const Expr *var = c->axes[k];
     int64_t factor = 1, start, extent = var_extent(ctx, var);
     for (int d = 0; d < c->target.buffer->type->layout->n; d++) {
@@ -94,14 +102,14 @@ static void split_digits(Ctx *ctx, const Computation *c, Computation *regions, i
       continue;
     int64_t count = extent / factor, done = start + count * factor;
     Computation whole = split_axis(ctx, c, k, start, count, factor);
-    split_digits(ctx, &whole, regions, n);
+    split_digits(ctx, &whole, regions);
     if (done < start + extent) {
       Computation rest = computation_restrict_axis(ctx, c, k, expr_const(ctx, done), expr_const(ctx, start + extent));
-      split_digits(ctx, &rest, regions, n);
+      split_digits(ctx, &rest, regions);
     }
     return;
   }
-  regions[(*n)++] = *c;
+  vec_push(ctx->arena, regions, *c);
 }
 
 /* True where the bounds of another axis use axis k. */
@@ -329,20 +337,39 @@ static Stmt *tile_store(Schedule *s, const Expr *row, const Expr *lane, Access t
   return wrap(s->ctx, LOOP_UNROLL, row, wrap(s->ctx, LOOP_VECTOR, lane, store));
 }
 
+/* A small local array of the tile's shape, and its element at (row, lane). */
+static Access tile_local(Schedule *s, const char *name, const Expr *row, const Expr *lane) {
+  Ctx *ctx = s->ctx;
+  int64_t shape[2] = {row ? var_extent(ctx, row) : 1, lane ? var_extent(ctx, lane) : 1};
+  if (s->n_locals++)
+    name = arena_printf(ctx->arena, "%s.%d", name, s->n_locals - 1);
+  const Expr **at = ARENA_ARRAY(ctx->arena, const Expr *, 2);
+  at[0] = row ? row : expr_const(ctx, 0);
+  at[1] = lane ? lane : expr_const(ctx, 0);
+  return (Access){local_buffer(ctx, name, DT_F32, 2, shape), at};
+}
+
+/* The final store of a tile. Lanes that lie apart in the target go through a local array and plain loops: as fast as
+ * one extracted lane after the other, and a fraction of the code. */
+static Stmt *emit_finish(Schedule *s, const Computation *c, const Expr *row, const Expr *lane, const Args *args) {
+  Ctx *ctx = s->ctx;
+  if (!lane || var_extent(ctx, lane) < SCATTER_LANES || access_move(ctx, c->target, lane) != MOVE_STRIDED)
+    return tile_store(s, row, lane, c->target, c->value, args);
+  Access out = tile_local(s, "out", row, lane);
+  Stmt *body = stmt_local(ctx, out.buffer);
+  stmt_append(&body, tile_store(s, row, lane, out, c->value, args));
+  Stmt *scatter = stmt_store(ctx, c->target, scalar_arg(ctx, 0), &out, 1);
+  stmt_append(&body, wrap(ctx, LOOP_FOR, row, stmt_loop(ctx, LOOP_FOR, lane, scatter)));
+  return body;
+}
+
 /* One tile: row in 0..rows and lane in 0..lanes are what is left of the axes (NULL: one). */
 static Stmt *emit_tile(Schedule *s, const Computation *c, const Expr *row, const Expr *lane) {
   Ctx *ctx = s->ctx;
   if (c->n_factors == 0)
-    return tile_store(s, row, lane, c->target, c->value, &c->args);
-  int64_t shape[2] = {row ? var_extent(ctx, row) : 1, lane ? var_extent(ctx, lane) : 1};
-  const char *name = s->n_locals++ ? arena_printf(ctx->arena, "acc.%d", s->n_locals - 1) : "acc";
-  Buffer *local = local_buffer(ctx, name, DT_F32, 2, shape);
-  const Expr **at = ARENA_ARRAY(ctx->arena, const Expr *, 2);
-  at[0] = row ? row : expr_const(ctx, 0);
-  at[1] = lane ? lane : expr_const(ctx, 0);
-  Access acc = {local, at};
-
-  Stmt *body = stmt_local(ctx, local);
+    return emit_finish(s, c, row, lane, &c->args);
+  Access acc = tile_local(s, "acc", row, lane);
+  Stmt *body = stmt_local(ctx, acc.buffer);
   const Scalar *first = c->init.n ? scalar_arg(ctx, 0) : scalar_const(ctx, 0.0);
   stmt_append(&body, tile_store(s, row, lane, acc, first, &c->init));
 
@@ -357,7 +384,7 @@ static Stmt *emit_tile(Schedule *s, const Computation *c, const Expr *row, const
   WEFT_ASSERT(c->args.n < COMPUTATION_MAX_ARGS);
   for (int k = 0; k < c->args.n; k++)
     finish.access[finish.n++] = c->args.access[k];
-  stmt_append(&body, tile_store(s, row, lane, c->target, c->value, &finish));
+  stmt_append(&body, emit_finish(s, c, row, lane, &finish));
   return body;
 }
 
@@ -383,8 +410,9 @@ static Computation take_blocks(Ctx *ctx, const Computation *c, int k, Blocks b, 
   return computation_replace_axis(ctx, c, k, to, NULL, 0);
 }
 
-/* Cuts [start, start + extent) into whole blocks of the first size, then of smaller ones. */
-static int cut_blocks(int64_t start, int64_t extent, int64_t size, int64_t unit, Blocks out[3]) {
+/* Cuts a variable's constant range into whole blocks of `size`, then one of a multiple of `unit`, then the rest. */
+static int cut_blocks(const Expr *var, int64_t size, int64_t unit, Blocks out[3]) {
+  int64_t start = expr_value(var->a), extent = expr_value(var->b) - start;
   int n = 0;
   if (extent >= size) {
     out[n++] = (Blocks){start, extent / size, size};
@@ -401,30 +429,56 @@ static int cut_blocks(int64_t start, int64_t extent, int64_t size, int64_t unit,
   return n;
 }
 
-/* All tiles over axes vector and tile (-1: none), which are all the axes of c and have constant bounds that nothing
- * depends on. */
-static Stmt *emit_tiles(Schedule *s, const Computation *c, int vector, int tile) {
-  Ctx *ctx = s->ctx;
-  if (vector < 0)
-    return emit_tile(s, c, NULL, NULL);
-  int64_t width = s->lc->target.vector_bytes / 4, points = var_extent(ctx, c->axes[vector]);
-  int64_t rows = tile < 0 ? 1 : var_extent(ctx, c->axes[tile]);
-  Tile size = c->n_factors ? choose_tile_size(s, points, rows) : (Tile){1, 1};
-  Blocks across[3], down[3];
-  int n_across = cut_blocks(expr_value(c->axes[vector]->a), points, size.vectors * width, width, across);
-  int n_down = tile < 0 ? 1 : cut_blocks(expr_value(c->axes[tile]->a), rows, size.rows, size.rows, down);
+/* The register tile for axes vector and tile (-1: none) of c. */
+static Tile tile_size(const Schedule *s, const Computation *c, int vector, int tile) {
+  if (c->n_factors == 0)
+    return (Tile){1, 1};
+  return choose_tile_size(s, var_extent(s->ctx, c->axes[vector]), tile < 0 ? 1 : var_extent(s->ctx, c->axes[tile]));
+}
+
+/* The blocks along one of the two axes of a computation. */
+typedef struct {
+  bool lanes; /* the vector axis; else the tile axis */
+  int axis, n;
+  Blocks blocks[3];
+} Cut;
+
+/* Tiles for the cuts from `cut` to `end`, one loop over blocks in the other. */
+static Stmt *emit_cuts(Schedule *s, const Computation *c, const Cut *cut, const Cut *end, const Expr *row,
+                       const Expr *lane) {
+  if (cut == end)
+    return emit_tile(s, c, row, lane);
   Stmt *all = NULL;
-  for (int v = 0; v < n_across; v++) {
-    const Expr *v_outer, *lane, *t_outer = NULL, *row = NULL;
-    Computation cv = take_blocks(ctx, c, vector, across[v], &v_outer, &lane);
-    Stmt *column = NULL;
-    for (int t = 0; t < n_down; t++) {
-      Computation ct = tile < 0 ? cv : take_blocks(ctx, &cv, tile > vector ? tile - 1 : tile, down[t], &t_outer, &row);
-      stmt_append(&column, wrap(ctx, LOOP_FOR, t_outer, emit_tile(s, &ct, row, lane)));
-    }
-    stmt_append(&all, wrap(ctx, LOOP_FOR, v_outer, column));
+  for (int k = 0; k < cut->n; k++) {
+    const Expr *outer, *inner;
+    int axis = c->n_axes == 1 ? 0 : cut->axis;
+    Computation part = take_blocks(s->ctx, c, axis, cut->blocks[k], &outer, &inner);
+    Stmt *body = emit_cuts(s, &part, cut + 1, end, cut->lanes ? row : inner, cut->lanes ? inner : lane);
+    stmt_append(&all, wrap(s->ctx, LOOP_FOR, outer, body));
   }
   return all;
+}
+
+/* All tiles over axes vector and tile (-1: none), which are all the axes of c and have constant bounds that nothing
+ * depends on. Rows run inside columns, which keeps a column's weights in the cache; where no loops stand around they
+ * run outside, to be shared among threads. */
+static Stmt *emit_tiles(Schedule *s, const Computation *c, int vector, int tile) {
+  if (vector < 0)
+    return emit_tile(s, c, NULL, NULL);
+  int64_t width = s->lc->target.vector_bytes / 4;
+  Tile size = tile_size(s, c, vector, tile);
+  Cut cuts[2];
+  int n = 0, lanes = s->rows_outside && tile >= 0 ? 1 : 0;
+  if (tile >= 0) {
+    Cut *rows = &cuts[1 - lanes];
+    *rows = (Cut){.axis = tile};
+    rows->n = cut_blocks(c->axes[tile], size.rows, size.rows, rows->blocks);
+    n++;
+  }
+  cuts[lanes] = (Cut){.lanes = true, .axis = vector};
+  cuts[lanes].n = cut_blocks(c->axes[vector], size.vectors * width, width, cuts[lanes].blocks);
+  n++;
+  return emit_cuts(s, c, cuts, cuts + n, NULL, NULL);
 }
 
 static Stmt *emit(Schedule *s, const Computation *c);
@@ -494,16 +548,14 @@ static Stmt *emit(Schedule *s, const Computation *c) {
 }
 
 /* Makes the outermost loops parallel, as long as they are alone in their block, do not depend on each other, and have
- * not enough iterations yet. All axes are independent; a reduction is never an outermost loop while an axis is left. */
-static void mark_parallel(Schedule *s, const Computation *c, Stmt *body) {
+ * not enough iterations yet. Loops alone in their block run over axes, which are independent: a reduction always stands
+ * between the accumulator's declaration and its store. */
+static void mark_parallel(Schedule *s, Stmt *body) {
   const Expr *above[COMPUTATION_MAX_VARS];
   int n = 0;
   int64_t iterations = 1;
   for (Stmt *l = body; l && l->kind == ST_LOOP && l->loop == LOOP_FOR && !l->next; l = l->body) {
-    bool is_axis = false;
-    for (int k = 0; k < c->n_axes; k++)
-      is_axis = is_axis || c->axes[k] == l->var;
-    if (!is_axis || iterations >= PARALLEL_ITERATIONS)
+    if (iterations >= PARALLEL_ITERATIONS)
       return;
     for (int k = 0; k < n; k++)
       if (expr_uses(l->var->a, above[k]) || expr_uses(l->var->b, above[k]))
@@ -515,21 +567,90 @@ static void mark_parallel(Schedule *s, const Computation *c, Stmt *body) {
   }
 }
 
+/* ---- pieces: what becomes a nest ---- */
+
+/* Iterations of the loops around the tiles; at least 1, large where not constant. */
+static int64_t outer_iterations(Ctx *ctx, const Computation *c, int vector, int tile) {
+  int64_t product = 1;
+  for (int k = 0; k < c->n_axes; k++) {
+    int64_t extent = k == vector || k == tile ? 1 : var_extent(ctx, c->axes[k]);
+    product *= extent >= 0 && extent < ENOUGH_ITERATIONS ? extent : ENOUGH_ITERATIONS;
+    if (product >= ENOUGH_ITERATIONS)
+      return ENOUGH_ITERATIONS;
+  }
+  return product;
+}
+
+static Computation restricted(Ctx *ctx, const Computation *c, int k, int64_t lo, int64_t hi) {
+  Computation part = computation_restrict_axis(ctx, c, k, expr_const(ctx, lo), expr_const(ctx, hi));
+  return computation_drop_unit_loops(ctx, &part);
+}
+
+/* Cuts c where its loops alone would not occupy the threads: borders off the interior, then the rows (without a tile
+ * axis the lanes) that do not fill a tile. What is left has one loop over blocks outermost. */
+static void cut_pieces(const Schedule *s, const Computation *c, Pieces *out) {
+  Ctx *ctx = s->ctx;
+  int vector = choose_vector(s, c), tile = choose_tile(s, c, vector);
+  if (vector >= 0 && out->len < MAX_REGIONS && outer_iterations(ctx, c, vector, tile) < ENOUGH_ITERATIONS) {
+    int k = tile >= 0 && computation_bounds_use(c, tile) ? tile : computation_bounds_use(c, vector) ? vector : -1;
+    int64_t lo, hi, begin = 0, end = 0;
+    if (k >= 0 && find_interior(c, k, &lo, &hi)) {
+      begin = expr_value(c->axes[k]->a);
+      end = expr_value(c->axes[k]->b);
+    } else if (k < 0) {
+      k = tile >= 0 ? tile : vector;
+      Tile size = tile_size(s, c, vector, tile);
+      int64_t block = tile >= 0 ? size.rows : size.vectors * s->lc->target.vector_bytes / 4;
+      begin = lo = expr_value(c->axes[k]->a);
+      end = expr_value(c->axes[k]->b);
+      hi = lo + (end - lo) / block * block;
+    }
+    int64_t cuts[4] = {begin, lo, hi, end};
+    if (end > begin && hi > lo && (lo > begin || hi < end)) {
+      for (int part = 0; part < 3; part++)
+        if (cuts[part] < cuts[part + 1]) {
+          Computation piece = restricted(ctx, c, k, cuts[part], cuts[part + 1]);
+          cut_pieces(s, &piece, out);
+        }
+      return;
+    }
+  }
+  vec_push(ctx->arena, out, *c);
+}
+
+/* Loops for pieces: a nest each, but one for all that are too small to be worth a thread's waking. */
+static void emit_pieces(Schedule *s, const Group *group, const Pieces *pieces) {
+  LoopProgram *p = s->lc->program;
+  Loc loc = group->root ? group->root->loc : group->result->loc;
+  Stmt *small = NULL;
+  for (size_t k = 0; k < pieces->len; k++) {
+    const Computation *c = &pieces->data[k];
+    int vector = choose_vector(s, c), tile = choose_tile(s, c, vector);
+    s->rows_outside = outer_iterations(s->ctx, c, vector, tile) < ENOUGH_ITERATIONS;
+    Nest nest = {.body = emit(s, c)};
+    if (pieces->len > 1 && nest_work(s->ctx, &nest) < SMALL_WORK) {
+      stmt_append(&small, nest.body);
+      continue;
+    }
+    mark_parallel(s, nest.body);
+    loops_add_nest(p, group->result->name, group->what, loc)->body = nest.body;
+  }
+  if (small)
+    loops_add_nest(p, group->result->name, group->what, loc)->body = small;
+}
+
 void schedule_computation(LowerCtx *lc, const Group *group, const Computation *c) {
   Ctx *ctx = lc->ctx;
   for (int k = 0; k < c->n_axes; k++)
     if (expr_sub(ctx, c->axes[k]->b, c->axes[k]->a)->hi <= 0)
       return; /* an empty tensor */
-  Computation regions[MAX_REGIONS];
-  int n = 0;
+  Schedule s = {.lc = lc, .ctx = ctx};
+  Pieces regions = {0}, pieces = {0};
   Computation whole = computation_drop_unit_loops(ctx, c);
-  split_digits(ctx, &whole, regions, &n);
-  for (int k = 0; k < n; k++) {
-    Schedule s = {.lc = lc, .ctx = ctx};
-    sort_axes(ctx, &regions[k]);
-    Loc loc = group->root ? group->root->loc : group->result->loc;
-    Nest *nest = loops_add_nest(lc->program, group->result->name, group->what, loc);
-    nest->body = emit(&s, &regions[k]);
-    mark_parallel(&s, &regions[k], nest->body);
+  split_digits(ctx, &whole, &regions);
+  for (size_t k = 0; k < regions.len; k++) {
+    sort_axes(ctx, &regions.data[k]);
+    cut_pieces(&s, &regions.data[k], &pieces);
   }
+  emit_pieces(&s, group, &pieces);
 }

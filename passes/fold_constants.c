@@ -1,52 +1,84 @@
 /* Constant folding: an op whose operands are all constants is evaluated by the reference and becomes a constant in its
  * result's layout. A relayout of a constant becomes a derived constant instead, so that tied weights stay one and
  * copies can be counted. A broadcast is left alone, since it costs nothing and its result may be large; ops that read
- * one are folded through it. */
+ * one are folded through it. What would take too much memory or time is left to run time. */
 #include "ir/tensor.h"
 #include "passes/pass.h"
 
 bool pass_fold_constants(Unit *unit, const PassOption *options, int n_options);
 
-#define MAX_FOLDED_ELEMENTS ((int64_t)1 << 24)
+#define MAX_FOLDED_ELEMENTS ((int64_t)1 << 24) /* of one tensor, operands included */
+#define MAX_FOLDED_WORK ((int64_t)1 << 26)     /* of one pass: elements made and products summed */
+#define MAX_VIEWS 8                            /* of a chain that is followed to its constant */
+
+typedef struct {
+  Module *m;
+  int64_t work_left;
+  int *views; /* by value id: 1 + views between it and a constant; 0: not known */
+} Fold;
 
 static Constant *constant_of(const Value *v) {
   return v->def && v->def->def->code == OP_CONSTANT ? op_attr(v->def, "value")->constant : NULL;
 }
 
-/* The tensor of a value that is a constant, or a view of one; NULL where it is neither. */
+/* -1 where it is not known or more than may be folded. */
+static int64_t elements(const Type *type) {
+  int64_t shape[WEFT_MAX_RANK], n = 1;
+  if (!type_shape(type, shape))
+    return -1;
+  for (int k = 0; k < type->rank; k++)
+    if (!mul_i64(n, shape[k], &n) || n > MAX_FOLDED_ELEMENTS)
+      return -1;
+  return n;
+}
+
+/* A constant, or a few views of one. */
+static bool is_known(const Fold *fold, const Value *v) {
+  return !v || (fold->views[v->id] > 0 && elements(v->type) >= 0);
+}
+
+static int views_behind(const Fold *fold, const Op *op) {
+  if (op->def->code == OP_CONSTANT)
+    return 1;
+  if (!(op->def->traits & OP_VIEW))
+    return 0;
+  int views = fold->views[op->operands[0]->id];
+  return views > 0 && views <= MAX_VIEWS ? views + 1 : 0;
+}
+
 static Tensor *known_tensor(Module *m, const Value *v) {
   Constant *c = constant_of(v);
+  Tensor *t = tensor_of_type(m->ctx, v->type);
   if (c) {
-    Tensor *t = tensor_of_type(m->ctx, c->type);
     tensor_from_storage(t, c->type, constant_data(m, c));
     return t;
   }
-  if (!v->def || !(v->def->def->traits & OP_VIEW))
-    return NULL;
   const Tensor *in = known_tensor(m, v->def->operands[0]);
-  if (!in)
-    return NULL;
-  Tensor *out = tensor_of_type(m->ctx, v->type);
-  v->def->def->eval(m->ctx, v->def, &in, out);
-  return out;
+  v->def->def->eval(m->ctx, v->def, &in, t);
+  return t;
 }
 
-static bool is_known(const Value *v) {
-  if (!v)
-    return true;
-  return constant_of(v) || (v->def && (v->def->def->traits & OP_VIEW) && is_known(v->def->operands[0]));
+/* Elements made, and for a contraction products summed; -1 where it is too much. */
+static int64_t work_of(const Op *op) {
+  int64_t n = elements(op->result->type);
+  if (n < 0 || !(op->def->traits & OP_CONTRACTION))
+    return n;
+  int64_t kernel = elements(op->operands[1]->type), data = elements(op->operands[0]->type), products;
+  if (kernel < 0 || data < 0 || !mul_i64(n > data ? n : data, kernel, &products))
+    return -1;
+  return n + data + products;
 }
 
-static bool foldable(const Op *op) {
-  int64_t shape[WEFT_MAX_RANK], elements = 1;
-  if ((op->def->traits & OP_LEAF) || op->def->code == OP_BROADCAST || !type_shape(op->result->type, shape))
+static bool foldable(Fold *fold, const Op *op) {
+  if ((op->def->traits & OP_LEAF) || op->def->code == OP_BROADCAST)
     return false;
-  for (int k = 0; k < op->result->type->rank; k++)
-    if (!mul_i64(elements, shape[k], &elements) || elements > MAX_FOLDED_ELEMENTS)
-      return false;
   for (int k = 0; k < op->def->n_operands; k++)
-    if (!is_known(op->operands[k]))
+    if (!is_known(fold, op->operands[k]))
       return false;
+  int64_t work = work_of(op);
+  if (work < 0 || work > fold->work_left)
+    return false;
+  fold->work_left -= work;
   return true;
 }
 
@@ -64,20 +96,37 @@ static Constant *evaluate(Module *m, const Op *op) {
   return module_add_constant(m, op->result->name, type, storage, op->loc);
 }
 
+/* The op that makes v becomes a constant, which no nest computes: its readers lose fused(%v). */
+static void unfuse_readers(Function *f, const Value *v) {
+  for (Op *op = f->first; op; op = op->next)
+    if (op->fused == v)
+      op->fused = NULL;
+}
+
+static void fold_op(Fold *fold, Op *op) {
+  Module *m = fold->m;
+  Function *f = m->main;
+  Constant *base = (op->def->traits & OP_COPY) ? constant_of(op->operands[0]) : NULL;
+  Constant *c = base ? module_derive_constant(m, base, op->result->type->layout) : evaluate(m, op);
+  Value *v = build_constant(m, f, op, c, op->result->name, op->loc);
+  unfuse_readers(f, op->result);
+  value_replace_uses(f, op->result, v);
+  op_erase(f, op);
+}
+
 bool pass_fold_constants(Unit *unit, const PassOption *options, int n_options) {
   (void)options, (void)n_options;
   Module *m = unit->module;
-  Function *f = m->main;
-  for (Op *op = f->first, *next; op; op = next) {
+  Fold fold = {.m = m, .work_left = MAX_FOLDED_WORK};
+  /* Each op makes at most one new value. */
+  fold.views = ARENA_ARRAY(unit->ctx->arena, int, 2 * (size_t)m->main->n_values);
+  for (Op *op = m->main->first, *next; op; op = next) {
     next = op->next;
-    if (!foldable(op))
-      continue;
-    bool derives = (op->def->traits & OP_COPY) && constant_of(op->operands[0]);
-    Constant *c =
-        derives ? module_derive_constant(m, constant_of(op->operands[0]), op->result->type->layout) : evaluate(m, op);
-    Value *v = build_constant(m, f, op, c, op->result->name, op->loc);
-    value_replace_uses(f, op->result, v);
-    op_erase(f, op);
+    if (foldable(&fold, op)) {
+      fold_op(&fold, op);
+      op = next ? next->prev : m->main->last; /* the constant in its place */
+    }
+    fold.views[op->result->id] = views_behind(&fold, op);
   }
   return true;
 }

@@ -5,24 +5,50 @@ static Constant *constant_of(const Value *v) {
   return v->def && v->def->def->code == OP_CONSTANT ? op_attr(v->def, "value")->constant : NULL;
 }
 
-/* The value in this layout: itself, a derived constant, a relayout found or made. */
-static Value *in_layout(Unit *unit, Op *before, Value *v, const Layout *layout) {
+/* Copies made so far of each value, by its id. */
+typedef struct Copy {
+  Value *value;
+  struct Copy *next;
+} Copy;
+
+typedef struct {
+  Unit *unit;
+  VEC(Copy *) copies;
+} Assign;
+
+static Copy **copies_of(Assign *a, const Value *v) {
+  while (a->copies.len <= v->id)
+    vec_push(a->unit->ctx->arena, &a->copies, NULL);
+  return &a->copies.data[v->id];
+}
+
+/* The value in another layout: a derived constant, or a relayout. A constant that its padding would make too large
+ * stays as it is. NULL after reporting. */
+static Value *make_copy(Unit *unit, Op *before, Value *v, const Layout *layout) {
   Module *m = unit->module;
-  Function *f = m->main;
+  Constant *c = constant_of(v);
+  if (!c)
+    return build_relayout(m, m->main, before, v, layout, before->loc);
+  Constant *derived = module_derive_constant(m, c, layout);
+  return derived ? build_constant(m, m->main, before, derived, derived->name, v->def->loc) : v;
+}
+
+/* The value in this layout: itself, or a copy, one for all readers. Ops are walked in order, so a copy stands before
+ * every later reader. NULL after reporting. */
+static Value *in_layout(Assign *a, Op *before, Value *v, const Layout *layout) {
   if (v->type->layout == layout)
     return v;
-  Constant *c = constant_of(v);
-  if (c) {
-    Constant *derived = module_derive_constant(m, c, layout);
-    for (Op *op = f->first; op != before; op = op->next)
-      if (constant_of(op->result) == derived)
-        return op->result;
-    return build_constant(m, f, before, derived, derived->name, v->def->loc);
+  Copy **list = copies_of(a, v);
+  for (const Copy *c = *list; c; c = c->next)
+    if (c->value->type->layout == layout)
+      return c->value;
+  Value *made = make_copy(a->unit, before, v, layout);
+  if (made && made != v) {
+    Copy *c = ARENA_NEW(a->unit->ctx->arena, Copy);
+    *c = (Copy){made, *list};
+    *list = c;
   }
-  for (Op *op = f->first; op != before; op = op->next)
-    if ((op->def->traits & OP_COPY) && op->operands[0] == v && op->result->type->layout == layout)
-      return op->result;
-  return build_relayout(m, f, before, v, layout, before->loc);
+  return made;
 }
 
 static bool set_layout(Unit *unit, Value *v, const Layout *layout) {
@@ -34,7 +60,8 @@ static bool set_layout(Unit *unit, Value *v, const Layout *layout) {
   return true;
 }
 
-static bool assign_op(Unit *unit, Op *op, const LayoutWish *wishes, int n) {
+static bool assign_op(Assign *a, Op *op, const LayoutWish *wishes, int n) {
+  Unit *unit = a->unit;
   if (op->def->traits & (OP_LEAF | OP_COPY))
     return true;
   LayoutPlan plan = {0};
@@ -48,8 +75,8 @@ static bool assign_op(Unit *unit, Op *op, const LayoutWish *wishes, int n) {
     return false;
   op->def->layout(unit->ctx, op, &plan);
   for (int k = 0; k < op->def->n_operands; k++)
-    if (op->operands[k])
-      op->operands[k] = in_layout(unit, op, op->operands[k], plan.operand[k]);
+    if (op->operands[k] && !(op->operands[k] = in_layout(a, op, op->operands[k], plan.operand[k])))
+      return false;
   return set_layout(unit, op->result, plan.result);
 }
 
@@ -77,20 +104,21 @@ static bool absorb_copies(Unit *unit) {
 }
 
 /* Returned values must have the boundary's types. */
-static void fix_results(Unit *unit) {
+static bool fix_results(Unit *unit) {
   Module *m = unit->module;
   Function *f = m->main;
   for (size_t k = 0; k < f->results.len; k++) {
     FuncResult *r = &f->results.data[k];
-    if (r->value->type != r->type)
-      r->value = build_relayout(m, f, NULL, r->value, r->type->layout, r->loc);
+    if (r->value->type != r->type && !(r->value = build_relayout(m, f, NULL, r->value, r->type->layout, r->loc)))
+      return false;
   }
+  return true;
 }
 
 bool layout_assign(Unit *unit, const LayoutWish *wishes, int n) {
+  Assign a = {.unit = unit};
   for (Op *op = unit->module->main->first; op; op = op->next)
-    if (!assign_op(unit, op, wishes, n))
+    if (!assign_op(&a, op, wishes, n))
       return false;
-  fix_results(unit);
-  return absorb_copies(unit);
+  return fix_results(unit) && absorb_copies(unit);
 }

@@ -63,6 +63,8 @@ static bool parse_options(Reader *r, PipelineStep *step) {
   for (;;) {
     PassOption o = {take_until(r, "=,{}"), ""};
     if (*r->at == '=') {
+      if (!o.key[0])
+        return pipeline_error(r, "an option of a pass has no name");
       r->at++;
       o.value = take_until(r, ",{}");
     }

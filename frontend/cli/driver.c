@@ -78,11 +78,15 @@ const CpuTarget *build_cpu(Ctx *ctx, const BuildOptions *options) {
 }
 
 CodegenOptions build_codegen_options(const BuildOptions *options, const CpuTarget *cpu) {
-  const char *poison = getenv("WEFT_POISON"); /* debug: unwritten memory reads as signalling NaN */
-  return (CodegenOptions){.cpu = cpu,
-                          .prefix = options->prefix,
-                          .threads = (int)options->threads,
-                          .poison = poison && strcmp(poison, "1") == 0};
+#ifdef NDEBUG
+  bool poison = false;
+#else
+  bool poison = true; /* unwritten memory and padding lanes read as signalling NaN */
+#endif
+  const char *asked = getenv("WEFT_POISON");
+  if (asked)
+    poison = strcmp(asked, "1") == 0;
+  return (CodegenOptions){.cpu = cpu, .prefix = options->prefix, .threads = (int)options->threads, .poison = poison};
 }
 
 typedef struct {

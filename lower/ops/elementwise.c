@@ -11,5 +11,5 @@ bool lower_elementwise(LowerCtx *lc, const Group *group) {
   const Scalar *operands[OP_MAX_OPERANDS];
   for (int k = 0; k < op->def->n_operands; k++)
     operands[k] = scalar_arg(lc->ctx, args_add(&args, lower_read(lc, op->operands[k], vars)));
-  return lower_pointwise(lc, group, vars, lower_expression(lc, op, operands), &args);
+  return lower_pointwise(lc, group, vars, op_scalar(lc->ctx, op, operands), &args);
 }

@@ -57,8 +57,8 @@ def conv_transpose(x, k, b, stride, padding, output_padding, dilation, groups):
     return y if b is None else y + wide(b).reshape([1, -1] + [1] * d)
 
 
-def write(name, inputs, constants, nodes, answer):
-    """inputs and constants: name -> (array, layout)."""
+def write(name, inputs, constants, nodes, answer, answer_layout=None):
+    """inputs and constants: name -> (array, layout). answer: its axes in the order of answer_layout."""
     folder = HERE / name
     folder.mkdir(parents=True)
     lines = ["weft: 1", f"name: {name}", "inputs:"]
@@ -72,7 +72,8 @@ def write(name, inputs, constants, nodes, answer):
         np.save(folder / f"{key}.npy", array)
         tail = f", layout: {layout}" if layout else ""
         lines.append(f"  {key}: {{file: {key}.npy{tail}}}")
-    lines += ["nodes:"] + [f"  - {{{node}}}" for node in nodes] + ["outputs: [y]"]
+    lines += ["nodes:"] + [f"  - {{{node}}}" for node in nodes] 
+    lines.append(f"outputs: {{y: {{layout: {answer_layout}}}}}" if answer_layout else "outputs: [y]")
     (folder / "model.yaml").write_text("\n".join(lines) + "\n")
     np.save(folder / "y.npy", answer.numpy().astype(np.float32))
 
@@ -114,7 +115,7 @@ def contraction(name, x, k, *, transposed, bias=False, stride=1, padding=0, dila
     op = f"conv{d}d_transpose" if transposed else f"conv{d}d"
     node = f"op: {op}, inputs: [x, k{', b' if bias else ''}], output: y, {attrs}"
     write(name, {"x": (permuted(xa, data_roles, data_layout), data_layout)}, constants, [node],
-          torch.from_numpy(permuted(y.numpy(), data_roles, data_layout)))
+          torch.from_numpy(permuted(y.numpy(), data_roles, data_layout)), data_layout)
 
 
 def elementwise(name, node, arrays, answer, layouts=None, constants=()):

@@ -220,7 +220,7 @@ typedef struct {
   double bound;
 } Bound;
 
-/* What scalar.h promises; the printed figures are the largest seen. */
+/* What scalar.h promises; the printed figures are the largest of the sample. */
 static const Bound bounds[] = {{"exp(x)", 1.0}, {"tanh(x)", 1.5}, {"sigmoid(x)", 2.5}};
 
 /* Every 2003rd float of each sign (about two million), then every one near where branches and limits lie. */
