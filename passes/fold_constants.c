@@ -69,7 +69,14 @@ static int64_t work_of(const Op *op) {
   return n + data + products;
 }
 
+/* The constant that op lays out anew, or NULL: nothing is evaluated for that. */
+static Constant *copied_constant(const Op *op) {
+  return (op->def->traits & OP_COPY) ? constant_of(op->operands[0]) : NULL;
+}
+
 static bool foldable(Fold *fold, const Op *op) {
+  if (copied_constant(op))
+    return true;
   if ((op->def->traits & OP_LEAF) || op->def->code == OP_BROADCAST)
     return false;
   for (int k = 0; k < op->def->n_operands; k++)
@@ -106,7 +113,7 @@ static void unfuse_readers(Function *f, const Value *v) {
 static void fold_op(Fold *fold, Op *op) {
   Module *m = fold->m;
   Function *f = m->main;
-  Constant *base = (op->def->traits & OP_COPY) ? constant_of(op->operands[0]) : NULL;
+  Constant *base = copied_constant(op);
   Constant *c = base ? module_derive_constant(m, base, op->result->type->layout) : evaluate(m, op);
   Value *v = build_constant(m, f, op, c, op->result->name, op->loc);
   unfuse_readers(f, op->result);

@@ -84,7 +84,7 @@ static bool assign_op(Assign *a, Op *op, const LayoutWish *wishes, int n) {
  * itself. */
 static bool absorb_copies(Unit *unit) {
   Function *f = unit->module->main;
-  const uint32_t *uses = function_count_uses(unit->ctx, f);
+  uint32_t *uses = function_count_uses(unit->ctx, f);
   for (Op *op = f->first, *next; op; op = next) {
     next = op->next;
     if (!(op->def->traits & OP_COPY))
@@ -97,6 +97,7 @@ static bool absorb_copies(Unit *unit) {
       continue;
     if (!same && !set_layout(unit, v, op->result->type->layout))
       return false;
+    uses[v->id] += uses[op->result->id] - 1;
     value_replace_uses(f, op->result, v);
     op_erase(f, op);
   }

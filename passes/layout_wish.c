@@ -19,6 +19,30 @@ static bool is_letters(const char *s) {
   return true;
 }
 
+/* A layout's letters for this number of spatial axes, or NULL where the wish is for another one. */
+static const char *letters_for(Ctx *ctx, const char *letters, int spatial) {
+  bool d = strchr(letters, 'D'), h = strchr(letters, 'H');
+  int written = d ? 3 : h ? 2 : 1;
+  if (written == spatial)
+    return letters;
+  if (written != 2)
+    return NULL;
+  Str s = str_new(ctx->arena);
+  for (const char *at = letters; *at;) {
+    size_t digits = strspn(at, "0123456789");
+    char axis = at[digits];
+    if (spatial == 1 && (axis == 'H' || axis == 'h')) {
+      at += digits + 1;
+      continue;
+    }
+    if (spatial == 3 && axis == 'H')
+      str_putc(&s, 'D');
+    str_putn(&s, at, digits + (axis != '\0'));
+    at += digits + (axis != '\0');
+  }
+  return s.data;
+}
+
 /* The part of text before ':', NULL where it is empty; *text moves behind the ':'. */
 static const char *take_part(Ctx *ctx, const char **text) {
   size_t n = strcspn(*text, ":");
@@ -51,6 +75,25 @@ static bool check_pattern(Ctx *ctx, const PassOption *o) {
                          : "no op has this name (weft ops)");
 }
 
+/* True where an op that the pattern names has as many spatial axes as the letters speak of. */
+static bool holds_for_some(Ctx *ctx, const char *pattern, const char *letters) {
+  for (int k = 0; k < OP_COUNT; k++)
+    if (has_roles(&op_table[k]) && fnmatch(pattern, op_table[k].name, 0) == 0 &&
+        letters_for(ctx, letters, op_table[k].spatial))
+      return true;
+  return false;
+}
+
+static bool check_letters(Ctx *ctx, const PassOption *o, const char *letters) {
+  if (!letters)
+    return true;
+  if (!is_letters(letters))
+    return wish_error(ctx, o, arena_printf(ctx->arena, "'%s' is not a layout", letters));
+  if (!holds_for_some(ctx, o->key, letters))
+    return wish_error(ctx, o, arena_printf(ctx->arena, "'%s' has not the spatial axes of any such op", letters));
+  return true;
+}
+
 bool layout_wishes_parse(Ctx *ctx, const PassOption *options, int n_options, LayoutWish **wishes) {
   *wishes = ARENA_ARRAY(ctx->arena, LayoutWish, n_options);
   for (int k = 0; k < n_options; k++) {
@@ -65,38 +108,11 @@ bool layout_wishes_parse(Ctx *ctx, const PassOption *options, int n_options, Lay
       return wish_error(ctx, o, "more than three layouts");
     if (!w->data && !w->kernel && !w->out)
       return wish_error(ctx, o, "no layout is given");
-    const char *parts[3] = {w->data, w->kernel, w->out};
-    for (int j = 0; j < 3; j++)
-      if (parts[j] && !is_letters(parts[j]))
-        return wish_error(ctx, o, arena_printf(ctx->arena, "'%s' is not a layout", parts[j]));
-    if (!check_pattern(ctx, o))
+    if (!check_pattern(ctx, o) || !check_letters(ctx, o, w->data) || !check_letters(ctx, o, w->kernel) ||
+        !check_letters(ctx, o, w->out))
       return false;
   }
   return true;
-}
-
-/* A layout's letters for this number of spatial axes, or NULL where the wish is for another one. */
-static const char *letters_for(Ctx *ctx, const char *letters, int spatial) {
-  bool d = strchr(letters, 'D'), h = strchr(letters, 'H');
-  int written = d ? 3 : h ? 2 : 1;
-  if (written == spatial)
-    return letters;
-  if (written != 2)
-    return NULL;
-  Str s = str_new(ctx->arena);
-  for (const char *at = letters; *at;) {
-    size_t digits = strspn(at, "0123456789");
-    char axis = at[digits];
-    if (spatial == 1 && (axis == 'H' || axis == 'h')) {
-      at += digits + 1;
-      continue;
-    }
-    if (spatial == 3 && axis == 'H')
-      str_putc(&s, 'D');
-    str_putn(&s, at, digits + (axis != '\0'));
-    at += digits + (axis != '\0');
-  }
-  return s.data;
 }
 
 static bool wish_layout(Ctx *ctx, const Op *op, const char *letters, const char *row_roles, const Layout **out) {
@@ -123,8 +139,16 @@ static int weight(const char *pattern, const char *name) {
   return n;
 }
 
-static bool same_text(const char *a, const char *b) {
-  return a == b; /* interned */
+/* True where both ask for the same layout of an op of this rank. */
+static bool same_letters(Ctx *ctx, const char *a, const char *b, int spatial) {
+  a = a ? letters_for(ctx, a, spatial) : NULL;
+  b = b ? letters_for(ctx, b, spatial) : NULL;
+  return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool same_wish(Ctx *ctx, const LayoutWish *a, const LayoutWish *b, int spatial) {
+  return same_letters(ctx, a->data, b->data, spatial) && same_letters(ctx, a->kernel, b->kernel, spatial) &&
+         same_letters(ctx, a->out, b->out, spatial);
 }
 
 static bool wish_holds(Ctx *ctx, const LayoutWish *w, const OpDef *def) {
@@ -144,8 +168,7 @@ bool layout_wish_for(Ctx *ctx, const LayoutWish *wishes, int n, const Op *op, La
     int difference = best ? weight(w->pattern, op->def->name) - weight(best->pattern, op->def->name) : 1;
     if (difference > 0)
       best = w;
-    else if (difference == 0 &&
-             !(same_text(w->data, best->data) && same_text(w->kernel, best->kernel) && same_text(w->out, best->out)))
+    else if (difference == 0 && !same_wish(ctx, w, best, op->def->spatial))
       return diag_error(ctx->diags, WEFT_USAGE, op->loc,
                         "layout wishes '%s' and '%s' are equally specific for %s and disagree; name the op",
                         best->pattern, w->pattern, op->def->name);

@@ -93,6 +93,7 @@ static bool open_jit(Runnable *r, const BuildOptions *options, Module *module) {
   r->error = jit_error;
   r->close = close_jit;
   r->info = jit_model(r->impl)->info;
+  weft_rt_set_threads(jit_model(r->impl), (int)options->threads);
   return true;
 }
 
@@ -198,23 +199,28 @@ static bool open_shared(Runnable *r, const BuildOptions *options, const char *pa
   r->close = close_shared;
   const char *p = options->prefix;
   int (*abi)(void);
+  int (*choose_threads)(int);
   const char *(*info)(void);
   /* POSIX has dlsym return object pointers for functions; the copy avoids the forbidden cast. */
-  void *symbols[4] = {dlsym(s->handle, arena_printf(ctx->arena, "%s_abi", p)),
+  void *symbols[5] = {dlsym(s->handle, arena_printf(ctx->arena, "%s_abi", p)),
                       dlsym(s->handle, arena_printf(ctx->arena, "%s_info", p)),
                       dlsym(s->handle, arena_printf(ctx->arena, "%s_run", p)),
-                      dlsym(s->handle, arena_printf(ctx->arena, "%s_error", p))};
+                      dlsym(s->handle, arena_printf(ctx->arena, "%s_error", p)),
+                      dlsym(s->handle, arena_printf(ctx->arena, "%s_set_threads", p))};
   memcpy(&abi, &symbols[0], sizeof abi);
   memcpy(&info, &symbols[1], sizeof info);
   memcpy(&s->run, &symbols[2], sizeof s->run);
   memcpy(&s->error, &symbols[3], sizeof s->error);
-  if (!abi || !info || !s->run || !s->error)
-    return diag_error(
-        ctx->diags, WEFT_MALFORMED, loc,
-        "does not export %s_abi, _info, _run and _error: not a model compiled by weft, or with another --prefix", p);
+  memcpy(&choose_threads, &symbols[4], sizeof choose_threads);
+  if (!abi || !info || !s->run || !s->error || !choose_threads)
+    return diag_error(ctx->diags, WEFT_MALFORMED, loc,
+                      "does not export %s_abi, _info, _run, _error and _set_threads: not a model compiled by weft, or "
+                      "with another --prefix",
+                      p);
   if (abi() != WEFT_ABI)
     return diag_error(ctx->diags, WEFT_UNSUPPORTED, loc, "has interface version %d; this weft runs version %d", abi(),
                       WEFT_ABI);
+  choose_threads((int)options->threads); /* 0, where the option is not given, changes nothing */
   r->info = info();
   return true;
 }
