@@ -1,9 +1,16 @@
 /* The scalar language: what one element of a result is, as a function of elements of operands. One small expression
  * language with total semantics; the reference evaluation, the loop interpreter and every printer obey it.
  *
- * Primitive operations are the rows of scalar.def. Intrinsics (exp, tanh, sigmoid) are rows too: the reference
- * evaluation asks libm in double; scalar_expand replaces them by polynomials over primitives, written in the language
- * itself, and that is what is compiled, so that all targets agree.
+ * Primitive operations are the rows of scalar.def. Intrinsics (exp, tanh, sigmoid, ...) are rows too: the reference
+ * evaluation asks libm in double; in f32, scalar_expand replaces them by polynomials over primitives, written in the language
+ * itself, and that is what is compiled, so that all targets agree. In f64 (and for rows without a polynomial) compiled code
+ * calls libm.
+ *
+ * Every value has an element type. f16 and bf16 are types of storage only: a load widens them to f32, a store rounds
+ * (ties to even); dtype_compute() says so. Operands of an operation have one type (shifts of constants: a literal takes the type of
+ * the other operand); comparisons give bool; select's first operand is bool; and, or, xor, not work on bool and on integers.
+ * Integers wrap; x / 0 = 0 and x mod 0 = 0; INT_MIN / -1 = INT_MIN; integer division rounds toward zero.
+ * cast saturates from float to integer (NaN: 0), wraps between integers, and gives x != 0 to bool.
  *
  * Semantics: IEEE 754; comparisons with NaN are false (ne: true); select(c, a, b) evaluates both; min(a, b) is
  * select(a < b, a, b) and max(a, b) is select(a > b, a, b), so a NaN in `a` gives b; floor, abs, sqrt as IEEE;
@@ -26,8 +33,9 @@ typedef enum {
 typedef struct Scalar {
   ScalarOp op;
   uint32_t id;
-  DType dtype;  /* of the value: DT_F32, or DT_BOOL for comparisons */
-  double value; /* SC_CONST */
+  DType dtype;  /* of the value; never f16 or bf16. SC_CAST: the type cast to */
+  double value; /* SC_CONST of a float type */
+  int64_t bits; /* SC_CONST of an integer type or bool (u64: its bits) */
   int index;    /* SC_ARG: operand number */
   int n;        /* operands in args */
   const struct Scalar *args[3];
@@ -56,7 +64,12 @@ bool scalar_op_find(const char *name, size_t len, ScalarOp *op); /* by call name
 const char *scalar_mismatch(ScalarOp op, const Scalar *const *args);
 
 const Scalar *scalar_const(Ctx *ctx, double value); /* f32: rounded to it */
+/* A number in this compute type, rounded or saturated to it. */
+const Scalar *scalar_const_typed(Ctx *ctx, DType dtype, double value);
+const Scalar *scalar_const_int(Ctx *ctx, DType dtype, int64_t value); /* integers and bool, exact */
 const Scalar *scalar_arg(Ctx *ctx, int index);      /* f32 */
+const Scalar *scalar_arg_typed(Ctx *ctx, int index, DType dtype); /* a compute type */
+const Scalar *scalar_cast(Ctx *ctx, const Scalar *s, DType to); /* s itself where it has the type */
 /* Interned; folds constants only where the result is exact for every target (never rounds differently). */
 const Scalar *scalar_make(Ctx *ctx, ScalarOp op, const Scalar *const *args);
 const Scalar *scalar_make1(Ctx *ctx, ScalarOp op, const Scalar *a);
@@ -75,10 +88,16 @@ const Scalar *scalar_subst(Ctx *ctx, const Scalar *s, const Scalar *const *args)
 const Scalar *scalar_expand(Ctx *ctx, const Scalar *s);
 int scalar_arg_count(const Scalar *s); /* 1 + the largest SC_ARG index, 0 without any */
 
-/* The reference: in double, intrinsics by libm, the result not yet rounded to the element type. */
-double scalar_eval_reference(const Scalar *s, const double *args);
-/* As compiled code computes: every operation rounded to float. s must be expanded. Booleans are 0 and 1. */
-float scalar_eval_f32(const Scalar *s, const float *args);
+/* A value of any compute type: f for floats, i for integers (u64: its bits) and bool (0 or 1). */
+typedef union {
+  double f;
+  int64_t i;
+} ScalarValue;
+
+/* The reference: floats in double, intrinsics by libm, the result not yet rounded to the element type; integers exact. */
+ScalarValue scalar_eval_reference(const Scalar *s, const ScalarValue *args);
+/* As compiled code computes: every f32 operation rounded to float, f64 in double. s must be expanded. */
+ScalarValue scalar_eval_compiled(const Scalar *s, const ScalarValue *args);
 
 /* arg_text prints SC_ARG(k). */
 void scalar_print(Str *out, const Scalar *s, void (*arg_text)(Str *out, int k, const void *env), const void *env);

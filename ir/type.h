@@ -14,6 +14,10 @@ const char *dtype_name(DType dtype); /* "f32" */
 bool dtype_parse(const char *s, size_t n, DType *out);
 size_t dtype_size(DType dtype); /* bytes */
 bool dtype_is_float(DType dtype);
+bool dtype_is_int(DType dtype);    /* signed and unsigned integers, not bool */
+bool dtype_is_signed(DType dtype); /* signed integers */
+/* The type that values of this element type are computed in: f32 for f16 and bf16, else itself. */
+DType dtype_compute(DType dtype);
 
 /* Most elements a tensor may have; a larger one is refused where the user wrote it. */
 #define WEFT_MAX_ELEMENTS ((int64_t)1 << 40)

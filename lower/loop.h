@@ -41,6 +41,7 @@ typedef struct Buffer {
   Dim offset;         /* BUF_ARENA: bytes from the arena's start, a multiple of 64; NULL before `plan` */
 } Buffer;
 
+/* buffer NULL: not memory, but the value of the expression index[0] itself, as an i64 operand: `index(2*q + 1)`. */
 typedef struct {
   Buffer *buffer;
   const Expr **index; /* buffer->type->layout->n digits */
@@ -52,18 +53,21 @@ typedef struct {
 typedef enum { LOOP_FOR, LOOP_PARALLEL, LOOP_VECTOR, LOOP_UNROLL, LOOP_KINDS } LoopKind;
 extern const char *const loop_kind_names[LOOP_KINDS];
 
-typedef enum { ST_LOOP, ST_LOCAL, ST_STORE } StmtKind;
+/* ST_INDEX, `index j in 0..N = %idx[i]`: binds a variable to an integer computed from memory, for the rest of its block. A value
+ * outside lo <= j < hi is a fault of the run: the run ends with status 3 naming the nest's ops, and here the value is clamped
+ * into the range (an empty range: the rest of the block does not run). Not inside a vector loop. */
+typedef enum { ST_LOOP, ST_LOCAL, ST_STORE, ST_INDEX } StmtKind;
 
 typedef struct Stmt {
   StmtKind kind;
   struct Stmt *next; /* the following statement of the same block */
-  /* ST_LOOP: var->a <= var < var->b */
+  /* ST_LOOP, ST_INDEX: var->a <= var < var->b */
   LoopKind loop;
   const Expr *var;
   struct Stmt *body; /* first statement; NULL: empty */
   /* ST_LOCAL: a small row-major array of constant shape, uninitialised, visible in the rest of its block */
   Buffer *local;
-  /* ST_STORE: target = value, SC_ARG(k) standing for args[k] */
+  /* ST_STORE: target = value, ST_INDEX: var = value (i64), SC_ARG(k) standing for args[k] */
   Access target;
   const Scalar *value;
   int n_args;
@@ -99,6 +103,9 @@ Stmt *stmt_loop(Ctx *ctx, LoopKind kind, const Expr *var, Stmt *body);
 Stmt *stmt_local(Ctx *ctx, Buffer *local);
 /* args are copied (shallowly). */
 Stmt *stmt_store(Ctx *ctx, Access target, const Scalar *value, const Access *args, int n_args);
+Stmt *stmt_index(Ctx *ctx, const Expr *var, const Scalar *value, const Access *args, int n_args);
+/* The compute type of an access: of its buffer's elements, or i64 for an index value. */
+DType access_dtype(Access access);
 /* Appends b (a list) to the list *a. */
 void stmt_append(Stmt **a, Stmt *b);
 Buffer *local_buffer(Ctx *ctx, const char *name, DType dtype, int rank, const int64_t *shape);
