@@ -1,11 +1,23 @@
 /* Computations and substitution in them. See computation.h. */
 #include "lower/computation.h"
 
+int access_digits(Access access) {
+  return access.buffer ? access.buffer->type->layout->n : 1;
+}
+
+bool args_use(const Args *args, const Expr *var) {
+  for (int k = 0; k < args->n; k++)
+    for (int d = 0; d < access_digits(args->access[k]); d++)
+      if (expr_uses(args->access[k].index[d], var))
+        return true;
+  return false;
+}
+
 int args_add(Args *args, Access access) {
+  size_t n = (size_t)access_digits(access);
   for (int k = 0; k < args->n; k++) {
     const Access *a = &args->access[k];
-    if (a->buffer == access.buffer &&
-        memcmp(a->index, access.index, (size_t)a->buffer->type->layout->n * sizeof *a->index) == 0)
+    if (a->buffer == access.buffer && memcmp(a->index, access.index, n * sizeof *a->index) == 0)
       return k;
   }
   if (args->n == COMPUTATION_MAX_ARGS)
@@ -15,7 +27,7 @@ int args_add(Args *args, Access access) {
 }
 
 Access access_subst(Ctx *ctx, Access access, const Expr *from, const Expr *to) {
-  int n = access.buffer->type->layout->n;
+  int n = access_digits(access);
   const Expr **index = ARENA_ARRAY(ctx->arena, const Expr *, n);
   for (int k = 0; k < n; k++)
     index[k] = expr_subst(ctx, access.index[k], from, to);
@@ -23,6 +35,8 @@ Access access_subst(Ctx *ctx, Access access, const Expr *from, const Expr *to) {
 }
 
 const Expr *access_offset(Ctx *ctx, Access access) {
+  if (!access.buffer)
+    return access.index[0];
   const Type *type = access.buffer->type;
   const Expr *offset = expr_const(ctx, 0);
   for (int k = 0; k < type->layout->n; k++)
@@ -39,10 +53,11 @@ static void args_subst(Ctx *ctx, Args *args, const Expr *from, const Expr *to) {
  * bounds change becomes a new one, which is a substitution in turn. */
 static void substitute(Ctx *ctx, Computation *c, int axis, const Expr *from, const Expr *to) {
   c->target = access_subst(ctx, c->target, from, to);
-  for (int k = 0; k < c->n_factors; k++)
-    c->factors[k] = access_subst(ctx, c->factors[k], from, to);
-  args_subst(ctx, &c->init, from, to);
+  args_subst(ctx, &c->init_args, from, to);
+  args_subst(ctx, &c->step_args, from, to);
   args_subst(ctx, &c->args, from, to);
+  for (int k = 0; k < c->n_bindings; k++)
+    args_subst(ctx, &c->bindings[k].args, from, to);
   for (int k = axis; k < c->n_axes + c->n_reds; k++) {
     const Expr **slot = k < c->n_axes ? &c->axes[k] : &c->reds[k - c->n_axes];
     const Expr *old = *slot;

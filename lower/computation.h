@@ -1,12 +1,15 @@
 /* What an op computes, before any decision about loops: for every point of the axes,
  *
- *   target[axes] = value( acc, args... )   with   acc = init + sum over the reduction variables of  product of the
- * factors
+ *   target[axes] = value( acc, args... )   with   acc = init(...), then for every point of the reductions  acc =
+ * step(acc, ...)
  *
  * Axes and reduction variables are expr_var nodes; a variable's bounds may use variables that stand before it (axes
  * before reductions). Accesses are index expressions over all of them. Splitting and restricting an axis is
  * substitution: the constructors of ir/expr.h simplify, so that e.g. the tap bounds of an interior point become
- * constants by themselves once the axis is restricted to the interior. */
+ * constants by themselves once the axis is restricted to the interior.
+ *
+ * An index that is itself read from memory (gather, resampling tables) is a binding: a variable with its range, and the
+ * integer that it is bound to. Accesses use the variable like any other. */
 #ifndef WEFT_LOWER_COMPUTATION_H
 #define WEFT_LOWER_COMPUTATION_H
 
@@ -14,26 +17,41 @@
 
 #define COMPUTATION_MAX_VARS 40
 #define COMPUTATION_MAX_ARGS 16
+#define COMPUTATION_MAX_BINDINGS 8
 
 typedef struct {
   int n;
   Access access[COMPUTATION_MAX_ARGS];
 } Args;
 
+/* var = value over args (i64), which use axes and reductions, and variables of earlier bindings. */
+typedef struct {
+  const Expr *var;
+  const Scalar *value;
+  Args args;
+} Binding;
+
 typedef struct Computation {
-  int n_axes, n_reds;
+  int n_axes, n_reds, n_bindings;
   const Expr *axes[COMPUTATION_MAX_VARS];
   const Expr *reds[COMPUTATION_MAX_VARS];
-  int n_factors; /* 0: no reduction, value has no acc */
-  Access factors[2];
-  Args init; /* one access (the bias), or none: 0 */
-  /* SC_ARG(0) of value is the accumulator where n_factors > 0, SC_ARG(k + 1) is args.access[k]; where n_factors is 0,
-   * SC_ARG(k) is args.access[k]. */
+  Binding bindings[COMPUTATION_MAX_BINDINGS];
+  bool reduces;       /* false: no accumulator, no reds */
+  const Scalar *init; /* the accumulator's first value, of its type; SC_ARG(k) is init_args.access[k] */
+  Args init_args;
+  const Scalar *step; /* SC_ARG(0) is the accumulator, SC_ARG(k + 1) is step_args.access[k] */
+  Args step_args;
+  /* SC_ARG(0) of value is the accumulator where the computation reduces, SC_ARG(k + 1) is args.access[k]; else
+   * SC_ARG(k) is. */
   const Scalar *value;
   Args args;
   Access target;
 } Computation;
 
+/* Index expressions of an access: one per digit of its buffer's layout, one for an index value. */
+int access_digits(Access access);
+/* True where an index of one of the accesses uses var. */
+bool args_use(const Args *args, const Expr *var);
 /* The number of this access in args, added where it is not there. -1 where the table is full. */
 int args_add(Args *args, Access access);
 Access access_subst(Ctx *ctx, Access access, const Expr *from, const Expr *to);

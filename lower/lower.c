@@ -65,7 +65,7 @@ const Scalar *lower_chain(LowerCtx *lc, const Group *group, const Expr *const *i
         too_much(lc, op, "operands", FUSE_MAX_OPERANDS);
         return NULL;
       }
-      operands[j] = scalar_arg(lc->ctx, first_arg + arg);
+      operands[j] = scalar_arg_typed(lc->ctx, first_arg + arg, access_dtype(args->access[arg]));
     }
     current = op_scalar(lc->ctx, op, operands);
     bool many = k + 1 == FUSE_MAX_OPS;
@@ -148,7 +148,7 @@ static bool lower_returned(LowerCtx *lc, size_t k) {
   lower_axis_vars(lc, r->type, vars);
   Args args = {0};
   args_add(&args, lower_read(lc, r->value, vars));
-  return lower_pointwise(lc, &group, vars, scalar_arg(lc->ctx, 0), &args);
+  return lower_pointwise(lc, &group, vars, scalar_arg_typed(lc->ctx, 0, access_dtype(args.access[0])), &args);
 }
 
 LoopProgram *lower_module(Module *m, LowerTarget target) {

@@ -44,23 +44,27 @@ bool conv_finish(LowerCtx *lc, const Group *group, const ConvShape *s, const Exp
   }
 
   const Value *bias = op->operands[2];
+  DType type = dtype_compute(op->result->type->dtype);
   const Scalar *root;
   int first_arg = 0;
   if (any_taps) {
     for (int k = 0; k < n_taps; k++)
       c.reds[c.n_reds++] = taps[k];
     c.reds[c.n_reds++] = s->ic;
-    c.n_factors = 2;
-    c.factors[0] = lower_read(lc, op->operands[0], data_at);
-    c.factors[1] = lower_read(lc, op->operands[1], kernel_at);
+    c.reduces = true;
+    args_add(&c.step_args, lower_read(lc, op->operands[0], data_at));
+    args_add(&c.step_args, lower_read(lc, op->operands[1], kernel_at));
+    c.step = scalar_make3(ctx, SC_FMA, scalar_arg_typed(ctx, 1, type), scalar_arg_typed(ctx, c.step_args.n, type),
+                          scalar_arg_typed(ctx, 0, type));
+    c.init = scalar_const_typed(ctx, type, 0.0);
     if (bias)
-      args_add(&c.init, lower_read(lc, bias, &channel_out));
-    root = scalar_arg(ctx, 0);
+      c.init = scalar_arg_typed(ctx, args_add(&c.init_args, lower_read(lc, bias, &channel_out)), type);
+    root = scalar_arg_typed(ctx, 0, type);
     first_arg = 1;
   } else if (bias) {
-    root = scalar_arg(ctx, args_add(&c.args, lower_read(lc, bias, &channel_out)));
+    root = scalar_arg_typed(ctx, args_add(&c.args, lower_read(lc, bias, &channel_out)), type);
   } else {
-    root = scalar_const(ctx, 0.0);
+    root = scalar_const_typed(ctx, type, 0.0);
   }
   c.value = lower_chain(lc, group, result_at, root, &c.args, first_arg);
   if (!c.value)

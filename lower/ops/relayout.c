@@ -6,7 +6,7 @@ bool lower_relayout(LowerCtx *lc, const Group *group);
 static void clear_storage(LowerCtx *lc, const Group *group) {
   Ctx *ctx = lc->ctx;
   const Type *type = group->target->type;
-  Computation c = {.n_axes = type->layout->n, .value = scalar_const(ctx, 0.0)};
+  Computation c = {.n_axes = type->layout->n, .value = scalar_const_typed(ctx, dtype_compute(type->dtype), 0.0)};
   const Expr **digits = ARENA_ARRAY(ctx->arena, const Expr *, c.n_axes);
   for (int k = 0; k < c.n_axes; k++) {
     Dim extent = layout_extent(ctx, type->layout, type->dims, k);
@@ -23,5 +23,5 @@ bool lower_relayout(LowerCtx *lc, const Group *group) {
   lower_axis_vars(lc, group->root->result->type, vars);
   Args args = {0};
   args_add(&args, lower_read(lc, group->root->operands[0], vars));
-  return lower_pointwise(lc, group, vars, scalar_arg(lc->ctx, 0), &args);
+  return lower_pointwise(lc, group, vars, scalar_arg_typed(lc->ctx, 0, access_dtype(args.access[0])), &args);
 }
