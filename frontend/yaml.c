@@ -112,11 +112,13 @@ static bool resolve_axis(const Graph *g, const GraphNode *node, int rank, int64_
 
 static bool build_node(Graph *g, GraphNode *node) {
   Op *op = node->op;
+  Value **operands = ARENA_ARRAY(g->ctx->arena, Value *, node->n_inputs);
   for (int k = 0; k < node->n_inputs; k++) {
-    op->operands[k] = node->inputs[k] ? value_of(g, node->inputs[k]) : NULL;
-    if (node->inputs[k] && !op->operands[k])
+    operands[k] = node->inputs[k] ? value_of(g, node->inputs[k]) : NULL;
+    if (node->inputs[k] && !operands[k])
       return false; /* what makes it has failed and said so */
   }
+  op_set_operands(g->ctx, op, operands, node->n_inputs);
   const char *name = node->output->name;
   int64_t axis = 0;
   if (!(op->def->traits & OP_ELEMENTWISE))

@@ -34,7 +34,7 @@ typedef struct GraphNode {
   bool has_axis;
   GraphName *output;
   int n_inputs;
-  GraphName *inputs[OP_MAX_OPERANDS]; /* NULL: omitted */
+  GraphName **inputs; /* NULL: omitted */
   SortState state;
   int next_input; /* of the sort: the input to look at next */
 } GraphNode;

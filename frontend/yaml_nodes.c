@@ -3,6 +3,8 @@
  *
  * Nodes may stand in any order. They are sorted by a depth-first walk from the file's order, so that a file already in
  * order keeps it; an input that leads back to a node under way closes a cycle. The walk has its own stack. */
+#include <limits.h>
+
 #include "frontend/yaml_graph.h"
 
 /* Keys of every node, before the attributes of its row. */
@@ -83,6 +85,7 @@ static bool read_ints(const Graph *g, GraphNode *node, const AttrDef *attr, cons
 static bool read_attribute(const Graph *g, GraphNode *node, const AttrDef *attr, const YamlNode *at) {
   int64_t i;
   double f;
+  const char *word;
   switch (attr->kind) {
   case ATTR_INT:
     if (!graph_int(g, at, node->loc.node, attr->name, &i))
@@ -96,6 +99,15 @@ static bool read_attribute(const Graph *g, GraphNode *node, const AttrDef *attr,
     return true;
   case ATTR_INTS:
     return read_ints(g, node, attr, at);
+  case ATTR_WORD:
+    if (!graph_string(g, at, node->loc.node, attr->name, &word))
+      return false;
+    i = attr_word_index(attr, word, strlen(word));
+    if (i < 0)
+      return diag_error(g->ctx->diags, WEFT_MALFORMED, graph_loc(g, at, node->loc.node),
+                        "%s is '%.60s'; expected one of %s", attr->name, word, attr->words);
+    op_set_word(node->op, attr->name, i);
+    return true;
   case ATTR_CONSTANT:
     break;
   }
@@ -197,8 +209,7 @@ static bool read_node(Graph *g, const YamlNode *map, bool *planned) {
   const OpDef *def = find_op(g, node, planned);
   if (!def)
     return ok && *planned;
-  Value *none[OP_MAX_OPERANDS] = {0};
-  node->op = op_create(g->ctx, def, none, def->n_operands, node->loc);
+  node->op = op_create(g->ctx, def, NULL, 0, node->loc);
   return read_attributes(g, node) && ok;
 }
 
@@ -218,15 +229,20 @@ static void note_roles(const Graph *g, const GraphNode *node, GraphName *input, 
   }
 }
 
+static int most_inputs(const OpDef *def) {
+  return !def ? 0 : op_is_variadic(def) ? INT_MAX : def->n_operands;
+}
+
 static bool read_input(const Graph *g, GraphNode *node, const YamlNode *at, int k) {
   const OpDef *def = node->op ? node->op->def : NULL;
+  int max = most_inputs(def);
   const char *name;
   if (yaml_is_null(at)) {
-    if (!def || (k < def->n_operands && def->operands[k].optional))
+    if (!def || (k < max && op_operand(def, k)->optional))
       return true;
     return diag_error(g->ctx->diags, WEFT_MALFORMED, graph_loc(g, at, node->loc.node),
                       "input %d of op '%s', its %s, is null, but not optional", k, def->name,
-                      k < def->n_operands ? def->operands[k].name : "operand");
+                      k < max ? op_operand(def, k)->name : "operand");
   }
   if (!graph_string(g, at, node->loc.node, "an input", &name))
     return false;
@@ -237,10 +253,10 @@ static bool read_input(const Graph *g, GraphNode *node, const YamlNode *at, int 
     return diag_error(g->ctx->diags, WEFT_MALFORMED, graph_loc(g, at, node->loc.node),
                       "input '%s' is no input, constant or output of a node%s", name, hint);
   }
-  if (!def || k >= def->n_operands)
+  if (k >= max)
     return true;
   node->inputs[k] = input;
-  note_roles(g, node, input, def->operands[k].roles);
+  note_roles(g, node, input, op_operand(def, k)->roles);
   return true;
 }
 
@@ -253,6 +269,7 @@ static bool read_inputs(const Graph *g, GraphNode *node) {
   if (list->kind != YAML_LIST)
     return diag_error(g->ctx->diags, WEFT_MALFORMED, graph_loc(g, list, node->loc.node),
                       "inputs is %s; expected a list of names", yaml_kind_name(list));
+  node->inputs = ARENA_ARRAY(g->ctx->arena, GraphName *, list->n);
   for (size_t k = 0; k < list->n; k++)
     ok = read_input(g, node, list->items[k], (int)k) && ok;
   if (!def)
@@ -261,10 +278,11 @@ static bool read_inputs(const Graph *g, GraphNode *node) {
   Str names = str_new(g->ctx->arena);
   for (int k = 0; k < def->n_operands; k++) {
     least += !def->operands[k].optional;
-    str_printf(&names, "%s%s%s", k ? ", " : "", def->operands[k].optional ? "optional " : "", def->operands[k].name);
+    str_printf(&names, "%s%s%s%s", k ? ", " : "", def->operands[k].optional ? "optional " : "", def->operands[k].name,
+               def->operands[k].variadic ? "..." : "");
   }
-  node->n_inputs = n < def->n_operands ? n : def->n_operands;
-  if (n < least || n > def->n_operands)
+  node->n_inputs = n < most_inputs(def) ? n : most_inputs(def);
+  if (n < least || n > most_inputs(def))
     ok = diag_error(g->ctx->diags, WEFT_MALFORMED, graph_loc(g, list, node->loc.node),
                     "op '%s' has %d inputs; expected %s", def->name, n, names.data);
   return ok;

@@ -22,12 +22,19 @@ Op *op_create(Ctx *ctx, const OpDef *def, Value *const *operands, int n, Loc loc
   Op *op = ARENA_NEW(ctx->arena, Op);
   op->def = def;
   op->loc = loc;
-  op->n_given = n;
-  for (int k = 0; k < n && k < OP_MAX_OPERANDS; k++)
-    op->operands[k] = operands[k];
+  op_set_operands(ctx, op, operands, n);
   for (int k = 0; k < def->n_attrs; k++)
     set_default(ctx, def, &def->attrs[k], &op->attrs[k]);
   return op;
+}
+
+void op_set_operands(Ctx *ctx, Op *op, Value *const *operands, int n) {
+  int own = op->def->n_operands;
+  op->n_given = n;
+  op->n_operands = op_is_variadic(op->def) && n > own ? n : own;
+  op->operands = ARENA_ARRAY(ctx->arena, Value *, op->n_operands);
+  for (int k = 0; k < n && k < op->n_operands; k++)
+    op->operands[k] = operands[k];
 }
 
 static Attr *attr_of_kind(Op *op, const char *name, AttrKind kind) {
@@ -42,6 +49,9 @@ void op_set_int(Op *op, const char *name, int64_t v) {
 }
 void op_set_float(Op *op, const char *name, double v) {
   attr_of_kind(op, name, ATTR_FLOAT)->f = v;
+}
+void op_set_word(Op *op, const char *name, int64_t word) {
+  attr_of_kind(op, name, ATTR_WORD)->i = word;
 }
 void op_set_constant(Op *op, const char *name, Constant *c) {
   attr_of_kind(op, name, ATTR_CONSTANT)->constant = c;
@@ -73,9 +83,10 @@ static bool check_operands(Ctx *ctx, const Op *op) {
   int least = 0;
   for (int k = 0; k < def->n_operands; k++)
     least += !def->operands[k].optional;
-  if (op->n_given > def->n_operands || op->n_given < least) {
-    const char *expected = least == def->n_operands ? arena_printf(ctx->arena, "%d", least)
-                                                    : arena_printf(ctx->arena, "%d to %d", least, def->n_operands);
+  if ((op->n_given > def->n_operands && !op_is_variadic(def)) || op->n_given < least) {
+    const char *expected = op_is_variadic(def)        ? arena_printf(ctx->arena, "%d or more", least)
+                           : least == def->n_operands ? arena_printf(ctx->arena, "%d", least)
+                                                      : arena_printf(ctx->arena, "%d to %d", least, def->n_operands);
     Str names = str_new(ctx->arena);
     for (int k = 0; k < def->n_operands; k++)
       str_printf(&names, "%s%s%s", k ? ", " : " (", def->operands[k].optional ? "optional " : "",
@@ -83,10 +94,10 @@ static bool check_operands(Ctx *ctx, const Op *op) {
     return diag_error(ctx->diags, WEFT_MALFORMED, op->loc, "%s: %d operands given, expected %s%s%s", def->name,
                       op->n_given, expected, names.data, def->n_operands ? ")" : "");
   }
-  for (int k = 0; k < def->n_operands; k++)
-    if (!op->operands[k] && !def->operands[k].optional)
+  for (int k = 0; k < op->n_operands; k++)
+    if (!op->operands[k] && !op_operand(def, k)->optional)
       return diag_error(ctx->diags, WEFT_MALFORMED, op->loc, "%s: operand %d, '%s', is missing and is not optional",
-                        def->name, k + 1, def->operands[k].name);
+                        def->name, k + 1, op_operand(def, k)->name);
   return true;
 }
 

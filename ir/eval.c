@@ -41,8 +41,8 @@ bool eval_function(Module *m, const Function *f, const Tensor *const *inputs, Te
     values[v->id] = t;
   }
   for (const Op *op = f->first; op; op = op->next) {
-    const Tensor *in[OP_MAX_OPERANDS] = {NULL};
-    for (int k = 0; k < op->def->n_operands; k++)
+    const Tensor **in = ARENA_ARRAY(ctx->arena, const Tensor *, op->n_operands);
+    for (int k = 0; k < op->n_operands; k++)
       if (op->operands[k])
         in[k] = values[op->operands[k]->id];
     Tensor *out = new_value(ctx, op->result, op->loc);

@@ -7,16 +7,19 @@
 #ifndef WEFT_IR_LAYOUT_PLAN_H
 #define WEFT_IR_LAYOUT_PLAN_H
 
-#include "ir/op.h"
+#include "ir/module.h"
 
 typedef struct LayoutPlan {
   /* in: now and wished (wishes are for the ranks and roles of this op already) */
   const Layout *wish_data, *wish_kernel, *wish_out;
-  bool constant[OP_MAX_OPERANDS]; /* the operand is a constant: a relayout of it costs nothing at run time */
+  bool *constant; /* the operand is a constant: a relayout of it costs nothing at run time */
   /* in: as they are now; out: as the op is to read them */
-  const Layout *operand[OP_MAX_OPERANDS];
+  const Layout **operand;
   const Layout *result;
   const char *why; /* out: one clause for explanations, e.g. "follows data", static or interned */
 } LayoutPlan;
+
+/* The plan of an op as it stands, without wishes. */
+LayoutPlan layout_plan_of(Ctx *ctx, const Op *op);
 
 #endif

@@ -219,7 +219,7 @@ void op_erase(Function *f, Op *op) {
 
 void value_replace_uses(Function *f, Value *from, Value *to) {
   for (Op *op = f->first; op; op = op->next) {
-    for (int k = 0; k < op->def->n_operands; k++)
+    for (int k = 0; k < op->n_operands; k++)
       if (op->operands[k] == from)
         op->operands[k] = to;
     if (op->fused == from)
@@ -233,7 +233,7 @@ void value_replace_uses(Function *f, Value *from, Value *to) {
 uint32_t *function_count_uses(Ctx *ctx, const Function *f) {
   uint32_t *uses = ARENA_ARRAY(ctx->arena, uint32_t, f->n_values);
   for (const Op *op = f->first; op; op = op->next)
-    for (int k = 0; k < op->def->n_operands; k++)
+    for (int k = 0; k < op->n_operands; k++)
       if (op->operands[k])
         uses[op->operands[k]->id]++;
   for (size_t k = 0; k < f->results.len; k++)

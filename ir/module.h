@@ -32,8 +32,9 @@ typedef struct Value {
 typedef struct Op {
   const OpDef *def;
   Loc loc;
-  int n_given;                      /* operands given to op_create, for op_check: perhaps more than the row has */
-  Value *operands[OP_MAX_OPERANDS]; /* NULL where an optional one is omitted */
+  int n_given;      /* operands given, for op_check: perhaps more than the row has */
+  int n_operands;   /* of the row, or more where its last one is variadic */
+  Value **operands; /* NULL where an optional one is omitted */
   Value *result;                    /* ops of several results come with a later issue */
   Attr attrs[OP_MAX_ATTRS];         /* in the row's order */
   Value *fused; /* set by `fuse`: the operand whose producer's nest computes this op too; NULL: a nest of its own */
@@ -100,6 +101,9 @@ Op *op_create(Ctx *ctx, const OpDef *def, Value *const *operands, int n, Loc loc
 void op_set_int(Op *op, const char *name, int64_t v);
 void op_set_ints(Ctx *ctx, Op *op, const char *name, const int64_t *v, int n);
 void op_set_float(Op *op, const char *name, double v);
+void op_set_word(Op *op, const char *name, int64_t word); /* by its number in the row */
+/* Gives the op other operands, as op_create does. */
+void op_set_operands(Ctx *ctx, Op *op, Value *const *operands, int n);
 void op_set_constant(Op *op, const char *name, Constant *c);
 int64_t op_int(const Op *op, const char *name);
 const Attr *op_attr(const Op *op, const char *name);

@@ -11,16 +11,19 @@
 /* In parentheses while they travel through macros, so that their commas part nothing. */
 #define BRACES(...) {__VA_ARGS__}
 #define OPERANDS(...) (__VA_ARGS__)
-#define OPERAND(name, roles) {name, roles, false, false}
-#define OPTIONAL(name, roles) {name, roles, true, false}
-#define ALONG(name) {name, "", false, true}
+#define OPERAND(name, roles) {name, roles, false, false, false}
+#define OPTIONAL(name, roles) {name, roles, true, false, false}
+#define ALONG(name) {name, "", false, true, false}
+#define MANY(name, roles) {name, roles, false, false, true}
 #define ATTRS(...) (__VA_ARGS__)
-#define INT(name, fill) {name, ATTR_INT, LEN_ANY, false, fill}
-#define INTS(name, len, fill) {name, ATTR_INTS, len, false, fill}
-#define FLOAT(name, fill) {name, ATTR_FLOAT, LEN_ANY, false, fill}
-#define REQUIRED_FLOAT(name) {name, ATTR_FLOAT, LEN_ANY, true, 0}
-#define REQUIRED_INTS(name, len) {name, ATTR_INTS, len, true, 0}
-#define CONSTANT(name) {name, ATTR_CONSTANT, LEN_ANY, true, 0}
+#define INT(name, fill) {name, ATTR_INT, LEN_ANY, false, fill, NULL}
+#define REQUIRED_INT(name) {name, ATTR_INT, LEN_ANY, true, 0, NULL}
+#define INTS(name, len, fill) {name, ATTR_INTS, len, false, fill, NULL}
+#define FLOAT(name, fill) {name, ATTR_FLOAT, LEN_ANY, false, fill, NULL}
+#define WORD(name, words) {name, ATTR_WORD, LEN_ANY, false, 0, words}
+#define REQUIRED_FLOAT(name) {name, ATTR_FLOAT, LEN_ANY, true, 0, NULL}
+#define REQUIRED_INTS(name, len) {name, ATTR_INTS, len, true, 0, NULL}
+#define CONSTANT(name) {name, ATTR_CONSTANT, LEN_ANY, true, 0, NULL}
 
 #define ROW(code_, name_, family, spatial_, traits_, operands_, roles_, attrs_, expression_, doc_, view_index_)        \
   [OP_##code_] = {.code = OP_##code_,                                                                                  \
@@ -65,6 +68,35 @@ const char *op_nearest(Ctx *ctx, const char *name) {
 int op_attr_index(const OpDef *def, const char *name, size_t len) {
   for (int k = 0; k < def->n_attrs; k++)
     if (strlen(def->attrs[k].name) == len && memcmp(def->attrs[k].name, name, len) == 0)
+      return k;
+  return -1;
+}
+
+const OperandDef *op_operand(const OpDef *def, int k) {
+  return &def->operands[k < def->n_operands ? k : def->n_operands - 1];
+}
+
+bool op_is_variadic(const OpDef *def) {
+  return def->n_operands > 0 && def->operands[def->n_operands - 1].variadic;
+}
+
+const char *attr_word(const AttrDef *row, int64_t k, size_t *len) {
+  const char *word = row->words;
+  for (;; k--) {
+    *len = strcspn(word, "|");
+    if (k == 0)
+      return word;
+    if (!word[*len])
+      return NULL;
+    word += *len + 1;
+  }
+}
+
+int attr_word_index(const AttrDef *row, const char *word, size_t len) {
+  size_t n;
+  const char *at;
+  for (int k = 0; (at = attr_word(row, k, &n)); k++)
+    if (n == len && memcmp(at, word, n) == 0)
       return k;
   return -1;
 }

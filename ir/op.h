@@ -8,17 +8,17 @@
 
 #include "ir/scalar.h"
 
-#define OP_MAX_OPERANDS 4
+#define OP_MAX_OPERANDS 4 /* of a row; where the last one is variadic an op may have any number */
 #define OP_MAX_ATTRS 8
 
-typedef enum { ATTR_INT, ATTR_INTS, ATTR_FLOAT, ATTR_CONSTANT } AttrKind;
+typedef enum { ATTR_INT, ATTR_INTS, ATTR_FLOAT, ATTR_WORD, ATTR_CONSTANT } AttrKind;
 
 struct Constant;
 
 /* An attribute's value. */
 typedef struct {
   bool set;          /* false: not given, and the row's default does not apply (required ones are always set) */
-  int64_t i;         /* ATTR_INT */
+  int64_t i;         /* ATTR_INT; ATTR_WORD: the number of the word in its row */
   double f;          /* ATTR_FLOAT */
   int n;             /* ATTR_INTS */
   const int64_t *ints;
@@ -33,16 +33,18 @@ typedef struct {
   AttrKind kind;
   AttrLen len;
   bool required;
-  double fill; /* default: the number, or what each of the ints is */
+  double fill; /* default: the number, or what each of the ints is, or the number of the word */
+  const char *words; /* ATTR_WORD: those allowed, parted by '|' */
 } AttrDef;
 
 /* roles: the letters of the operand's logical axes, '*' for the spatial ones (W, HW, DHW by the op's rank): "NC*" data,
  * "OI*" kernel of a convolution, "IO*" of a transposed one, "C" a vector along channels; "" plain.
+ * variadic: the last operand of its row, given once or more.
  * A plain operand of an elementwise op takes part in numpy's broadcasting in the frontends; `along_axis`: there, a
  * rank-1 operand lies along the frontend attribute `axis` (prelu's slope) instead of the last axis. */
 typedef struct {
   const char *name, *roles;
-  bool optional, along_axis;
+  bool optional, along_axis, variadic;
 } OperandDef;
 
 typedef enum {
@@ -95,6 +97,13 @@ const OpDef *op_find(const char *name, size_t len); /* NULL where unknown */
 const char *op_nearest(Ctx *ctx, const char *name);             /* a similar op's name, or NULL */
 /* Index of an attribute in its row, -1 where it has none of this name. */
 int op_attr_index(const OpDef *def, const char *name, size_t len);
+/* The row of operand k of an op, which may be one of many. */
+const OperandDef *op_operand(const OpDef *def, int k);
+bool op_is_variadic(const OpDef *def);
+/* Word number k of an ATTR_WORD row, *len characters, NULL after the last one; and the number of a word, -1 where it is
+ * none of them. */
+const char *attr_word(const AttrDef *row, int64_t k, size_t *len);
+int attr_word_index(const AttrDef *row, const char *word, size_t len);
 /* Roles with '*' replaced by the spatial letters: op_roles(conv2d, "NC*") = "NCHW". Empty roles stay empty. */
 const char *op_roles(Ctx *ctx, const OpDef *def, const char *roles);
 /* The expression of an elementwise op over its operands' scalars, attributes as constants. */

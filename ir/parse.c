@@ -172,21 +172,22 @@ static bool parse_opdef(Parser *p, const OpDef **def) {
   return true;
 }
 
-static bool parse_operands(GraphParser *g, const OpDef *def, Value **operands, int *n) {
+typedef VEC(Value *) Operands;
+
+static bool parse_operands(GraphParser *g, const OpDef *def, Operands *operands) {
   Lexer *lex = &g->p->lex;
-  *n = 0;
   if (!lex_expect(lex, "("))
     return false;
   if (lex_accept(lex, ")"))
     return true;
   do {
-    if (*n == def->n_operands)
+    if ((int)operands->len == def->n_operands && !op_is_variadic(def))
       return lex_error(lex, lex->word, "expected at most %d operand%s of %s, found more", def->n_operands,
                        def->n_operands == 1 ? "" : "s", def->name);
-    operands[*n] = NULL;
-    if (!lex_accept(lex, "null") && !parse_use(g, "an operand: a value such as %x, or null", &operands[*n]))
+    Value *v = NULL;
+    if (!lex_accept(lex, "null") && !parse_use(g, "an operand: a value such as %x, or null", &v))
       return false;
-    ++*n;
+    vec_push(g->p->ctx->arena, operands, v);
   } while (lex_accept(lex, ","));
   return lex_at(lex, ")") ? lex_accept(lex, ")") : lex_expected(lex, "',' or ')'");
 }
@@ -208,6 +209,18 @@ static bool parse_int_list(Parser *p, int64_t *ints, int *n) {
       return false;
   } while (lex_accept(lex, ","));
   return lex_at(lex, "]") ? lex_accept(lex, "]") : lex_expected(lex, "',' or ']'");
+}
+
+static bool parse_attr_word(Lexer *lex, Op *op, const AttrDef *def) {
+  const char *expected = arena_printf(lex->ctx->arena, "one of %s", def->words);
+  if (lex->word.kind != WORD_NAME)
+    return lex_expected(lex, expected);
+  int index = attr_word_index(def, lex->word.start, lex->word.len);
+  if (index < 0)
+    return lex_expected(lex, expected);
+  op_set_word(op, def->name, index);
+  lex_take(lex);
+  return true;
 }
 
 static bool parse_attr_value(Parser *p, Op *op, int index) {
@@ -233,6 +246,8 @@ static bool parse_attr_value(Parser *p, Op *op, int index) {
       return false;
     op_set_ints(p->ctx, op, def->name, ints, n);
     return true;
+  case ATTR_WORD:
+    return parse_attr_word(lex, op, def);
   case ATTR_CONSTANT:
     if (!parse_constant_ref(p, &constant))
       return false;
@@ -276,17 +291,17 @@ static bool parse_op(GraphParser *g) {
   Word at = lex->word;
   const char *name = parse_definition(g, "an op such as '%y = relu(%x) : f32[8]', or 'return'");
   const OpDef *def = NULL;
-  Value *operands[OP_MAX_OPERANDS], *fused = NULL;
-  int n;
+  Operands operands = {0};
+  Value *fused = NULL;
   const Type *type;
   if (!name || !lex_expect(lex, "=") || !parse_opdef(p, &def))
     return false;
   if (lex_accept(lex, "fused") && (!lex_expect(lex, "(") || !parse_use(g, "a value", &fused) || !lex_expect(lex, ")")))
     return false;
-  if (!parse_operands(g, def, operands, &n))
+  if (!parse_operands(g, def, &operands))
     return false;
   Loc here = lex_loc(lex, at);
-  Op *op = op_create(p->ctx, def, operands, n, here);
+  Op *op = op_create(p->ctx, def, operands.data, (int)operands.len, here);
   if (!parse_attrs(p, op) || !lex_expect(lex, ":") || !parse_type(p, &type) || !parse_loc(p, &op->loc))
     return false;
   op->fused = fused;

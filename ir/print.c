@@ -206,6 +206,7 @@ static bool is_default(const OpDef *def, const AttrDef *attr, const Attr *value)
     return false;
   switch (attr->kind) {
   case ATTR_INT:
+  case ATTR_WORD:
     return (double)value->i == attr->fill;
   case ATTR_FLOAT:
     return value->f == attr->fill;
@@ -221,6 +222,8 @@ static bool is_default(const OpDef *def, const AttrDef *attr, const Attr *value)
 }
 
 static void print_attr(Str *out, const AttrDef *def, const Attr *attr) {
+  const char *word;
+  size_t len;
   str_printf(out, "%s = ", def->name);
   switch (def->kind) {
   case ATTR_INT:
@@ -235,6 +238,10 @@ static void print_attr(Str *out, const AttrDef *def, const Attr *attr) {
       str_printf(out, "%s%lld", k ? ", " : "", (long long)attr->ints[k]);
     str_putc(out, ']');
     return;
+  case ATTR_WORD:
+    word = attr_word(def, attr->i, &len);
+    str_putn(out, word, len);
+    return;
   case ATTR_CONSTANT:
     print_symbol_name(out, attr->constant->name);
     return;
@@ -242,7 +249,7 @@ static void print_attr(Str *out, const AttrDef *def, const Attr *attr) {
 }
 
 static void print_operands(Str *out, const Op *op) {
-  int n = op->def->n_operands;
+  int n = op->n_operands;
   while (n > 0 && !op->operands[n - 1])
     n--;
   str_putc(out, '(');

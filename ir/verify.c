@@ -91,7 +91,7 @@ static bool check_ids(Verifier *v) {
     ok = has_id(v, v->f->params.data[k]) && ok;
   for (const Op *op = v->f->first; op; op = op->next) {
     ok = has_id(v, op->result) && ok;
-    for (int k = 0; k < op->def->n_operands; k++)
+    for (int k = 0; k < op->n_operands; k++)
       ok = (!op->operands[k] || has_id(v, op->operands[k])) && ok;
     ok = (!op->fused || has_id(v, op->fused)) && ok;
   }
@@ -114,12 +114,12 @@ static void check_boundary(Verifier *v, Loc loc, const char *what, const char *n
 
 static bool check_operands(Verifier *v, const Op *op) {
   bool ok = true;
-  for (int k = 0; k < op->def->n_operands; k++) {
+  for (int k = 0; k < op->n_operands; k++) {
     const Value *x = op->operands[k];
     if (!x || is_defined(v, x))
       continue;
     fault(v, op->loc, "%s: expected operand '%s' to be defined before, found %%%s", op->def->name,
-          op->def->operands[k].name, x->name);
+          op_operand(op->def, k)->name, x->name);
     ok = false;
   }
   return ok;
@@ -162,11 +162,11 @@ static void check_fused(Verifier *v, const Op *op) {
   if (!x)
     return;
   int operand = 0;
-  while (operand < op->def->n_operands && op->operands[operand] != x)
+  while (operand < op->n_operands && op->operands[operand] != x)
     operand++;
   if (!(op->def->traits & OP_ELEMENTWISE))
     fault(v, op->loc, "%s: expected an elementwise op with fused(%%%s)", op->def->name, x->name);
-  if (operand == op->def->n_operands) {
+  if (operand == op->n_operands) {
     fault(v, op->loc, "%s: expected fused(...) to name one of its operands, found %%%s", op->def->name, x->name);
     return;
   }

@@ -12,7 +12,7 @@ bool pass_dce(Unit *unit, const PassOption *options, int n_options) {
     prev = op->prev;
     if (uses[op->result->id])
       continue;
-    for (int k = 0; k < op->def->n_operands; k++)
+    for (int k = 0; k < op->n_operands; k++)
       if (op->operands[k])
         uses[op->operands[k]->id]--;
     op_erase(f, op);

@@ -79,7 +79,7 @@ static bool foldable(Fold *fold, const Op *op) {
     return true;
   if ((op->def->traits & OP_LEAF) || op->def->code == OP_BROADCAST)
     return false;
-  for (int k = 0; k < op->def->n_operands; k++)
+  for (int k = 0; k < op->n_operands; k++)
     if (!is_known(fold, op->operands[k]))
       return false;
   int64_t work = work_of(op);
@@ -93,8 +93,8 @@ static bool foldable(Fold *fold, const Op *op) {
 static Constant *evaluate(Module *m, const Op *op) {
   Ctx *ctx = m->ctx;
   const Type *type = op->result->type;
-  const Tensor *in[OP_MAX_OPERANDS] = {0};
-  for (int k = 0; k < op->def->n_operands; k++)
+  const Tensor **in = ARENA_ARRAY(ctx->arena, const Tensor *, op->n_operands);
+  for (int k = 0; k < op->n_operands; k++)
     in[k] = op->operands[k] ? known_tensor(m, op->operands[k]) : NULL;
   Tensor *out = tensor_of_type(ctx, type);
   op->def->eval(ctx, op, in, out);

@@ -64,17 +64,11 @@ static bool assign_op(Assign *a, Op *op, const LayoutWish *wishes, int n) {
   Unit *unit = a->unit;
   if (op->def->traits & (OP_LEAF | OP_COPY))
     return true;
-  LayoutPlan plan = {0};
-  for (int k = 0; k < op->def->n_operands; k++) {
-    const Value *v = op->operands[k];
-    plan.operand[k] = v ? v->type->layout : NULL;
-    plan.constant[k] = v && constant_of(v);
-  }
-  plan.result = op->result->type->layout;
+  LayoutPlan plan = layout_plan_of(unit->ctx, op);
   if (!layout_wish_for(unit->ctx, wishes, n, op, &plan))
     return false;
   op->def->layout(unit->ctx, op, &plan);
-  for (int k = 0; k < op->def->n_operands; k++)
+  for (int k = 0; k < op->n_operands; k++)
     if (op->operands[k] && !(op->operands[k] = in_layout(a, op, op->operands[k], plan.operand[k])))
       return false;
   return set_layout(unit, op->result, plan.result);

@@ -26,12 +26,14 @@ static const CommandSpec targets_spec = {
 /* ---- ops ---- */
 
 static void print_attr(const OpDef *def, const AttrDef *a) {
-  static const char *const kinds[] = {"int", "ints", "float", "constant"};
+  static const char *const kinds[] = {"int", "ints", "float", "word", "constant"};
   printf("    %s: %s", a->name, kinds[a->kind]);
   if (a->kind == ATTR_INTS && a->len != LEN_ANY)
     printf(" (%d)", def->spatial * (a->len == LEN_2SPATIAL ? 2 : 1));
   if (a->required || a->kind == ATTR_CONSTANT)
     printf(", required\n");
+  else if (a->kind == ATTR_WORD)
+    printf(" = %.*s, of %s\n", (int)strcspn(a->words, "|"), a->words, a->words);
   else
     printf(" = %g\n", a->fill);
 }
@@ -41,7 +43,10 @@ static void print_op(Ctx *ctx, const OpDef *def) {
   for (int k = 0; k < def->n_operands; k++) {
     const OperandDef *o = &def->operands[k];
     const char *roles = op_roles(ctx, def, o->roles);
-    printf("%s%s%s%s%s", k ? ", " : "", o->name, roles[0] ? " " : "", roles, o->optional ? "?" : "");
+    printf("%s%s%s%s%s", k ? ", " : "", o->name, roles[0] ? " " : "", roles,
+           o->optional   ? "?"
+           : o->variadic ? "..."
+                         : "");
   }
   const char *result = op_roles(ctx, def, def->result_roles);
   printf(")%s%s\n    %s\n", result[0] ? " -> " : "", result, def->doc);

@@ -5,7 +5,7 @@ bool op_expect_rank(Ctx *ctx, const Op *op, int k, int rank) {
   const Value *v = op->operands[k];
   if (v->type->rank == rank)
     return true;
-  const OperandDef *def = &op->def->operands[k];
+  const OperandDef *def = op_operand(op->def, k);
   const char *roles = op_roles(ctx, op->def, def->roles);
   return diag_error(ctx->diags, WEFT_MALFORMED, op->loc, "%s: operand '%s' has rank %d (%s), expected rank %d%s%s",
                     op->def->name, def->name, v->type->rank, type_text(ctx, v->type), rank, *roles ? ": axes " : "",

@@ -398,11 +398,7 @@ static const char *tag_of(const Layout *layout) {
 }
 
 static LayoutPlan plan_of(const Value *v) {
-  LayoutPlan plan = {0};
-  for (int k = 0; k < v->def->def->n_operands; k++)
-    if (v->def->operands[k])
-      plan.operand[k] = v->def->operands[k]->type->layout;
-  return plan;
+  return layout_plan_of(g.ctx, v->def);
 }
 
 START_TEST(plans_of_convolutions) {
