@@ -48,7 +48,10 @@ bool eval_function(Module *m, const Function *f, const Tensor *const *inputs, Te
     Tensor *out = new_value(ctx, op->result, op->loc);
     if (!out)
       return false;
+    size_t errors = diag_count(ctx->diags);
     op->def->eval(ctx, op, in, out);
+    if (diag_count(ctx->diags) > errors)
+      return false;
     values[op->result->id] = out;
   }
   for (size_t k = 0; k < f->results.len; k++)

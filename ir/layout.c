@@ -184,3 +184,15 @@ int64_t layout_storage_static(const Layout *layout, const int64_t *extents) {
     WEFT_ASSERT(mul_i64(storage, extent_static(&layout->digits[k], extents), &storage));
   return storage;
 }
+
+const Layout *layout_unsplit_axes(Ctx *ctx, const Layout *layout, const bool *axes) {
+  Digit digits[WEFT_MAX_DIGITS];
+  int n = 0;
+  for (int k = 0; k < layout->n; k++) {
+    Digit d = layout->digits[k];
+    if (axes[d.axis] && d.size != 0)
+      continue;
+    digits[n++] = axes[d.axis] ? (Digit){d.axis, 1, 0} : d;
+  }
+  return layout_get(ctx, layout->rank, digits, n, layout->pad);
+}

@@ -66,6 +66,9 @@ const char *layout_to_letters(Ctx *ctx, const Layout *layout, const char *roles)
  * same (a transpose absorbed). axes is a permutation of 0..rank-1. */
 const Layout *layout_permute_axes(Ctx *ctx, const Layout *layout, const int *axes);
 
+/* The layout with the inner digits of these axes dropped, as where their extents change. */
+const Layout *layout_unsplit_axes(Ctx *ctx, const Layout *layout, const bool *axes);
+
 /* Extent of digit k: its size, or ceil(dims[axis] / div) for an outermost digit. */
 Dim layout_extent(Ctx *ctx, const Layout *layout, const Dim *dims, int k);
 /* The digits of a logical index: phys[k] for k < layout->n from logical[axis]. */

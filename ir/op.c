@@ -7,6 +7,7 @@
 #define VIEW_INDEX_OP_CONTRACTION(family) NULL
 #define VIEW_INDEX_OP_COPY(family) NULL
 #define VIEW_INDEX_OP_LEAF(family) NULL
+#define VIEW_INDEX_OP_MOVE(family) NULL
 
 /* In parentheses while they travel through macros, so that their commas part nothing. */
 #define BRACES(...) {__VA_ARGS__}

@@ -70,7 +70,8 @@ struct LayoutPlan;
 typedef const Type *OpInfer(Ctx *ctx, const struct Op *op);
 /* Completes a layout plan, see ir/layout_plan.h. */
 typedef void OpLayout(Ctx *ctx, const struct Op *op, struct LayoutPlan *plan);
-/* The reference evaluation: plain loops over logical indices, float64 accumulation, rounded once on store. */
+/* The reference evaluation: plain loops over logical indices, float64 accumulation, rounded once on store. Reports what
+ * makes a run fail, as an index out of range. */
 typedef void OpEval(Ctx *ctx, const struct Op *op, const struct Tensor *const *in, struct Tensor *out);
 /* OP_VIEW: operand index from result index, logical. */
 typedef void OpViewIndex(Ctx *ctx, const struct Op *op, const Expr *const *result, const Expr **operand);
@@ -84,7 +85,7 @@ typedef struct OpDef {
   OperandDef operands[OP_MAX_OPERANDS];
   const char *result_roles;
   AttrDef attrs[OP_MAX_ATTRS];
-  const char *expression; /* elementwise: over operand and attribute names */
+  const char *expression; /* elementwise: over operand and attribute names; composites: ir/composite.h */
   OpInfer *infer;
   OpLayout *layout;
   OpEval *eval;

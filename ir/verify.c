@@ -172,8 +172,8 @@ static void check_fused(Verifier *v, const Op *op) {
   }
   if (!is_defined(v, x))
     return; /* reported as an operand */
-  if (!x->def || !(x->def->def->traits & (OP_ELEMENTWISE | OP_CONTRACTION)))
-    fault(v, op->loc, "%s: expected fused(%%%s) to name the result of an elementwise op or a contraction, found %s",
+  if (!x->def || !(x->def->def->traits & (OP_ELEMENTWISE | OP_CONTRACTION | OP_MOVE)))
+    fault(v, op->loc, "%s: expected fused(%%%s) to name the result of an op that takes an epilogue, found %s",
           op->def->name, x->name, x->def ? x->def->def->name : "a parameter");
   if (v->uses[x->id] != 1)
     fault(v, op->loc, "%s: expected %%%s of fused(...) to have no other use, found %u uses", op->def->name, x->name,

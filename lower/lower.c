@@ -5,12 +5,14 @@
 /* Every family must define its lowering: a missing one does not link. */
 #define OP(code, name, family, ...) bool lower_##family(LowerCtx *lc, const Group *group);
 #define ELEMENTWISE(...)
+#define COMPOSITE(...)
 #include "ir/ops.def"
 bool lower_elementwise(LowerCtx *lc, const Group *group);
 
 static LowerFn *const lower_table[OP_COUNT] = {
 #define OP(code, name, family, ...) [OP_##code] = lower_##family,
 #define ELEMENTWISE(code, ...) [OP_##code] = lower_elementwise,
+#define COMPOSITE(code, ...) [OP_##code] = NULL, /* expanded before */
 #include "ir/ops.def"
 };
 
@@ -83,15 +85,19 @@ void lower_axis_vars(LowerCtx *lc, const Type *type, const Expr **vars) {
     vars[k] = expr_var(lc->ctx, names[k], expr_const(lc->ctx, 0), type->dims[k]);
 }
 
-bool lower_pointwise(LowerCtx *lc, const Group *group, const Expr *const *vars, const Scalar *root, Args *args) {
-  const Scalar *value = lower_chain(lc, group, vars, root, args, 0);
-  if (!value)
+bool lower_move(LowerCtx *lc, const Group *group, Computation *c, const Expr *const *at, const Scalar *root) {
+  c->value = lower_chain(lc, group, at, root, &c->args, 0);
+  if (!c->value)
     return false;
-  Computation c = {.n_axes = group->result->type->rank, .value = value, .args = *args};
-  memcpy(c.axes, vars, (size_t)c.n_axes * sizeof *vars);
-  c.target = lower_target(lc, group, vars);
-  schedule_computation(lc, group, &c);
+  c->target = lower_target(lc, group, at);
+  schedule_computation(lc, group, c);
   return true;
+}
+
+bool lower_pointwise(LowerCtx *lc, const Group *group, const Expr *const *vars, const Scalar *root, Args *args) {
+  Computation c = {.n_axes = group->result->type->rank, .args = *args};
+  memcpy(c.axes, vars, (size_t)c.n_axes * sizeof *vars);
+  return lower_move(lc, group, &c, vars, root);
 }
 
 /* ---- groups ---- */
@@ -161,6 +167,7 @@ LoopProgram *lower_module(Module *m, LowerTarget target) {
   for (const Op *op = f->first; op; op = op->next)
     if (op->fused)
       lc.fused[op->fused->id] = op;
+  lc.often = views_read_often(&lc);
   for (size_t k = 0; k < f->params.len; k++) {
     const Value *v = f->params.data[k];
     lc.buffers[v->id] = loops_add_buffer(lc.program, v->name, v->type, BUF_INPUT, NULL);
@@ -168,7 +175,7 @@ LoopProgram *lower_module(Module *m, LowerTarget target) {
   for (size_t k = 0; k < f->results.len; k++)
     loops_add_buffer(lc.program, f->results.data[k].name, f->results.data[k].type, BUF_OUTPUT, NULL);
   for (const Op *op = f->first; op; op = op->next) {
-    if (op->def->traits & OP_VIEW)
+    if ((op->def->traits & OP_VIEW) && !view_is_stored(&lc, op))
       continue;
     const Op *root = group_root(&lc, op);
     if (root && !lower_group(&lc, root))

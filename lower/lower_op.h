@@ -1,7 +1,7 @@
 /* What lowering an op works with; private to lower/.
  *
- * A group is an op and the elementwise ops fused into its nest, each the only reader of the one before. Views
- * (broadcast, transpose) are never computed where a reader can follow them: lower_read goes through them. */
+ * A group is an op and the elementwise ops fused into its nest, each the only reader of the one before. Views are not
+ * computed where a reader can follow them (views.c): lower_read goes through them. */
 #ifndef WEFT_LOWER_LOWER_OP_H
 #define WEFT_LOWER_LOWER_OP_H
 
@@ -16,6 +16,7 @@ typedef struct LowerCtx {
   LowerTarget target;
   Buffer **buffers; /* by value id; NULL: a view, or inside a group */
   const Op **fused; /* by value id: the op fused onto it, or NULL */
+  const bool *often; /* by value id: views_read_often */
 } LowerCtx;
 
 typedef struct {
@@ -41,6 +42,16 @@ const Scalar *lower_chain(LowerCtx *lc, const Group *group, const Expr *const *i
 
 /* Loops for a computation, as a nest of the program named after the group. schedule.c. */
 void schedule_computation(LowerCtx *lc, const Group *group, const Computation *c);
+
+/* Stores the group over the axes of c, at index `at` of its result, the root's value being `root` over c->args. */
+bool lower_move(LowerCtx *lc, const Group *group, Computation *c, const Expr *const *at, const Scalar *root);
+
+/* ---- views.c ---- */
+
+/* By value id: true where an op reads the value many times over. */
+bool *views_read_often(LowerCtx *lc);
+/* True where this view gets a buffer and a nest that copies. Views before it have been decided. */
+bool view_is_stored(LowerCtx *lc, const Op *view);
 
 /* One variable per axis of a type's logical index space, named by its roles or a, b, c... */
 void lower_axis_vars(LowerCtx *lc, const Type *type, const Expr **vars);

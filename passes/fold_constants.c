@@ -58,11 +58,14 @@ static Tensor *known_tensor(Module *m, const Value *v) {
   return t;
 }
 
-/* Elements made, and for a contraction products summed; -1 where it is too much. */
+/* Elements made and read, and for a contraction products summed; -1 where it is too much. */
 static int64_t work_of(const Op *op) {
   int64_t n = elements(op->result->type);
-  if (n < 0 || !(op->def->traits & OP_CONTRACTION))
+  if (n < 0 || !(op->def->traits & OP_CONTRACTION)) {
+    for (int k = 0; k < op->n_operands && n >= 0; k++)
+      n += op->operands[k] ? elements(op->operands[k]->type) : 0;
     return n;
+  }
   int64_t kernel = elements(op->operands[1]->type), data = elements(op->operands[0]->type), products;
   if (kernel < 0 || data < 0 || !mul_i64(n > data ? n : data, kernel, &products))
     return -1;
@@ -110,15 +113,19 @@ static void unfuse_readers(Function *f, const Value *v) {
       op->fused = NULL;
 }
 
-static void fold_op(Fold *fold, Op *op) {
+static bool fold_op(Fold *fold, Op *op) {
   Module *m = fold->m;
   Function *f = m->main;
   Constant *base = copied_constant(op);
+  size_t errors = diag_count(m->ctx->diags);
   Constant *c = base ? module_derive_constant(m, base, op->result->type->layout) : evaluate(m, op);
+  if (diag_count(m->ctx->diags) > errors)
+    return false;
   Value *v = build_constant(m, f, op, c, op->result->name, op->loc);
   unfuse_readers(f, op->result);
   value_replace_uses(f, op->result, v);
   op_erase(f, op);
+  return true;
 }
 
 bool pass_fold_constants(Unit *unit, const PassOption *options, int n_options) {
@@ -130,7 +137,8 @@ bool pass_fold_constants(Unit *unit, const PassOption *options, int n_options) {
   for (Op *op = m->main->first, *next; op; op = next) {
     next = op->next;
     if (foldable(&fold, op)) {
-      fold_op(&fold, op);
+      if (!fold_op(&fold, op))
+        return false;
       op = next ? next->prev : m->main->last; /* the constant in its place */
     }
     fold.views[op->result->id] = views_behind(&fold, op);

@@ -14,7 +14,7 @@ typedef struct {
 } Group;
 
 static bool may_take_epilogue(const Op *op) {
-  return op->def->traits & (OP_CONTRACTION | OP_ELEMENTWISE);
+  return op->def->traits & (OP_CONTRACTION | OP_ELEMENTWISE | OP_MOVE);
 }
 
 static const Op *group_root(const Op *op) {

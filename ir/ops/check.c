@@ -23,6 +23,16 @@ bool op_expect_f32(Ctx *ctx, const Op *op) {
   return true;
 }
 
+bool op_expect_axis(Ctx *ctx, const Op *op, const char *name, int rank, int *axis) {
+  int64_t a = op_int(op, name);
+  if (a < -rank || a >= rank)
+    return diag_error(ctx->diags, WEFT_MALFORMED, op->loc,
+                      "%s: attribute '%s' is %lld, expected an axis of a tensor of rank %d: %d to %d", op->def->name,
+                      name, (long long)a, rank, -rank, rank - 1);
+  *axis = (int)(a < 0 ? a + rank : a);
+  return true;
+}
+
 const Type *op_result_type(Ctx *ctx, const Op *op, DType dtype, int rank, const Dim *dims) {
   const Type *type = type_get(ctx, dtype, rank, dims, NULL);
   if (type)

@@ -23,6 +23,8 @@ bool op_expect_rank(Ctx *ctx, const Op *op, int k, int rank);
 /* Every operand has an element type that weft computes with. */
 bool op_expect_f32(Ctx *ctx, const Op *op);
 /* The result type, or NULL after reporting where an extent may be negative or the tensor is too large. */
+/* The attribute `name` as an axis of a tensor of this rank; negative ones count from the end. */
+bool op_expect_axis(Ctx *ctx, const Op *op, const char *name, int rank, int *axis);
 const Type *op_result_type(Ctx *ctx, const Op *op, DType dtype, int rank, const Dim *dims);
 
 #endif

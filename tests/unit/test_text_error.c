@@ -248,10 +248,10 @@ static const struct {
     {F("%x: f32[4]", "y: f32[4]", "%0 = relu(%x) : f32[4] %1 = relu fused(%0)(%0) : f32[4] return %0"),
      "3:24: error: relu: expected %0 of fused(...) to have no other use, found 2 uses"},
     {F("%x: f32[4]", "", "%0 = relu fused(%x)(%x) : f32[4] return"),
-     "3:1: error: relu: expected fused(%x) to name the result of an elementwise op or a contraction, found a "
+     "3:1: error: relu: expected fused(%x) to name the result of an op that takes an epilogue, found a "
      "parameter"},
     {F("%x: f32[4]", "", "%0 = transpose(%x) {perm = [0]} : f32[4] %1 = relu fused(%0)(%0) : f32[4] return"),
-     "3:42: error: relu: expected fused(%0) to name the result of an elementwise op or a contraction, found transpose"},
+     "3:42: error: relu: expected fused(%0) to name the result of an op that takes an epilogue, found transpose"},
 };
 
 START_TEST(verifier_reports) {

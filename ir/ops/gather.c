@@ -1,0 +1,75 @@
+/* gather: axis `axis` of data is replaced by the axes of indices; result[.., i.., ..] = data[.., indices[i..], ..]. An
+ * index in -d..-1 counts from the end of the axis of extent d; another outside of 0..d-1 is a fault of the run. */
+#include "ir/ops/ops.h"
+
+enum { GATHER_DATA, GATHER_INDICES };
+
+const Type *gather_infer(Ctx *ctx, const Op *op) {
+  const Type *data = op->operands[GATHER_DATA]->type, *indices = op->operands[GATHER_INDICES]->type;
+  int axis;
+  if (!dtype_is_int(indices->dtype) || indices->dtype == DT_U64) {
+    diag_error(ctx->diags, WEFT_MALFORMED, op->loc, "gather: operand 'indices' is %s, expected integers within i64",
+               type_text(ctx, indices));
+    return NULL;
+  }
+  if (!op_expect_axis(ctx, op, "axis", data->rank, &axis))
+    return NULL;
+  int rank = data->rank - 1 + indices->rank;
+  if (rank > WEFT_MAX_RANK) {
+    diag_error(ctx->diags, WEFT_UNSUPPORTED, op->loc, "gather: the result has rank %d, at most %d is possible", rank,
+               WEFT_MAX_RANK);
+    return NULL;
+  }
+  Dim dims[WEFT_MAX_RANK];
+  int n = 0;
+  for (int k = 0; k < axis; k++)
+    dims[n++] = data->dims[k];
+  for (int k = 0; k < indices->rank; k++)
+    dims[n++] = indices->dims[k];
+  for (int k = axis + 1; k < data->rank; k++)
+    dims[n++] = data->dims[k];
+  return op_result_type(ctx, op, data->dtype, rank, dims);
+}
+
+/* As data lies, with the axes of indices in the place of the one that they replace. */
+void gather_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {
+  const Layout *data = plan->operand[GATHER_DATA];
+  int axis = 0, perm[WEFT_MAX_RANK], n = 0, more = op->operands[GATHER_INDICES]->type->rank;
+  WEFT_ASSERT(op_expect_axis(ctx, op, "axis", data->rank, &axis));
+  for (int k = 0; k < data->n; k++) {
+    Digit d = data->digits[k];
+    if (d.size != 0)
+      continue;
+    if (d.axis != axis)
+      perm[n++] = d.axis < axis ? d.axis : d.axis - 1 + more;
+    for (int j = 0; d.axis == axis && j < more; j++)
+      perm[n++] = axis + j;
+  }
+  plan->result = layout_permutation(ctx, n, perm);
+  plan->why = "follows its data";
+}
+
+void gather_eval(Ctx *ctx, const Op *op, const Tensor *const *in, Tensor *out) {
+  const Tensor *data = in[GATHER_DATA], *indices = in[GATHER_INDICES];
+  int axis = 0;
+  WEFT_ASSERT(op_expect_axis(ctx, op, "axis", data->rank, &axis));
+  int64_t outer = 1, inner = (int64_t)dtype_size(out->dtype), extent = data->shape[axis];
+  for (int k = 0; k < axis; k++)
+    outer *= data->shape[k];
+  for (int k = axis + 1; k < data->rank; k++)
+    inner *= data->shape[k];
+  if (out->n == 0)
+    return;
+  char *to = out->data;
+  for (int64_t i = 0; i < outer; i++)
+    for (int64_t j = 0; j < indices->n; j++, to += inner) {
+      double given = tensor_get(indices, j), at = given < 0 ? given + (double)extent : given;
+      if (!(at >= 0 && at < (double)extent)) {
+        diag_error(ctx->diags, WEFT_MALFORMED, op->loc,
+                   "gather: index %.0f is out of range: axis %d of data has extent %lld", given, axis,
+                   (long long)extent);
+        return;
+      }
+      memcpy(to, (const char *)data->data + (i * extent + (int64_t)at) * inner, (size_t)inner);
+    }
+}
