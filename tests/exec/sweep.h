@@ -1,0 +1,229 @@
+/* What the random sweeps share: random numbers, layouts and tensors; and running a case, a graph that its sweep has
+ * built, through every stage against the reference evaluation.
+ *
+ *   sweep [CASES]      the seed is printed, and taken from WEFT_SEED where that is set
+ *
+ * The program must pass the checker; the interpreter and the compiled code, for a random CPU level that this machine
+ * runs, must agree with the reference. Padding lanes and the workspace are poisoned. */
+#ifndef WEFT_TESTS_EXEC_SWEEP_H
+#define WEFT_TESTS_EXEC_SWEEP_H
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "codegen/codegen.h"
+#include "ir/tensor.h"
+#include "lower/loop_passes.h"
+#include "lower/lower.h"
+#include "runtime/model.h"
+
+#define MAX_PARAMS 16
+
+static uint64_t state;
+
+static uint64_t next_random(void) { /* xorshift64*, Vigna 2016 */
+  state ^= state >> 12;
+  state ^= state << 25;
+  state ^= state >> 27;
+  return state * 2685821657736338717ull;
+}
+
+static int64_t between(int64_t lo, int64_t hi) {
+  return lo + (int64_t)((next_random() >> 33) % (uint64_t)(hi - lo + 1));
+}
+static int64_t one_of(const int64_t *values, int n) {
+  return values[between(0, n - 1)];
+}
+
+/* ---- random layouts ---- */
+
+static void shuffle(Digit *d, int n) {
+  for (int k = n - 1; k > 0; k--) {
+    int j = (int)between(0, k);
+    Digit t = d[k];
+    d[k] = d[j];
+    d[j] = t;
+  }
+}
+
+/* Any order of digits; axes split at random where blocked. */
+static const Layout *random_layout(Ctx *ctx, int rank, bool blocked) {
+  static const int64_t sizes[] = {2, 3, 4, 8};
+  Digit d[WEFT_MAX_DIGITS];
+  int n = 0;
+  for (int a = 0; a < rank; a++) {
+    int64_t div = 1;
+    int splits = blocked && between(0, 2) == 0 ? (int)between(1, 2) : 0;
+    for (int k = 0; k < splits; k++) {
+      int64_t size = one_of(sizes, 4);
+      d[n++] = (Digit){a, div, size};
+      div *= size;
+    }
+    d[n++] = (Digit){a, div, 0};
+  }
+  shuffle(d, n);
+  const Layout *layout = layout_get(ctx, rank, d, n, PAD_ANY);
+  WEFT_ASSERT(layout);
+  return layout;
+}
+
+/* ---- a random case ---- */
+
+typedef struct {
+  Ctx *ctx;
+  Module *m;
+  Str text;                    /* the case in words, for the report */
+  int64_t extents[MAX_PARAMS]; /* parameters that are indices: of the axis that they index; 0: others */
+} Case;
+
+static Value *random_copy(Case *c, Value *v, bool blocked) {
+  return build_relayout(c->m, c->m->main, NULL, v, random_layout(c->ctx, v->type->rank, blocked), LOC_NONE);
+}
+
+static Value *add_param(Case *c, const char *name, DType dtype, int rank, const int64_t *shape) {
+  const Type *type = type_static(c->ctx, dtype, rank, shape, random_layout(c->ctx, rank, false));
+  return function_add_param(c->m, c->m->main, name, type, NULL, LOC_NONE);
+}
+
+/* Floats in -1..1, integers in -100..100 as far as the type has them, indices of an axis of this extent. */
+static void fill(Tensor *t, int64_t extent) {
+  for (int64_t k = 0; k < t->n; k++) {
+    double v = (double)between(-1000, 1000) / 1000.0;
+    if (extent)
+      v = (double)between(dtype_is_signed(t->dtype) ? -extent : 0, extent - 1);
+    else if (!dtype_is_float(t->dtype))
+      v = (double)between(-100, 100);
+    tensor_set(t, k, v);
+  }
+}
+
+/* extent: as in fill. */
+static Value *add_constant(Case *c, const char *name, DType dtype, int rank, const int64_t *shape, int64_t extent) {
+  const Type *type = type_static(c->ctx, dtype, rank, shape, random_layout(c->ctx, rank, between(0, 1)));
+  Tensor *t = tensor_of_type(c->ctx, type);
+  fill(t, extent);
+  void *data = arena_alloc(c->ctx->arena, (size_t)type_bytes(type));
+  tensor_to_storage(t, type, data);
+  return build_constant(c->m, c->m->main, NULL, module_add_constant(c->m, name, type, data, LOC_NONE), name, LOC_NONE);
+}
+
+/* ---- running a case ---- */
+
+/* |a - b| <= atol + rtol*|b|, equal where both are 0. */
+typedef struct {
+  double rtol, atol;
+} Tolerance;
+
+/* In units of the tolerance. */
+static double largest_error(const Tensor *got, const Tensor *expected, Tolerance t) {
+  double worst = 0;
+  for (int64_t k = 0; k < expected->n; k++) {
+    double a = tensor_get(got, k), b = tensor_get(expected, k);
+    double e = a == b ? 0 : isnan(a) || isnan(b) ? (double)INFINITY : fabs(a - b) / (t.atol + t.rtol * fabs(b));
+    worst = e > worst ? e : worst;
+  }
+  return worst;
+}
+
+static bool check_output(Case *c, const char *stage, const Type *type, const void *storage, const Tensor *expected,
+                         Tolerance tolerance) {
+  Tensor *got = tensor_of_type(c->ctx, type);
+  tensor_from_storage(got, type, storage);
+  double error = largest_error(got, expected, tolerance);
+  if (error <= 1)
+    return true;
+  printf("%s differs: %.3g times the tolerance\n", stage, error);
+  return false;
+}
+
+static const CpuTarget *random_cpu(void) {
+  uint32_t here = cpu_features_here();
+  int n = 0;
+  for (const CpuTarget *t = cpu_targets; t->name; t++)
+    n += !(t->needs & ~here);
+  for (const CpuTarget *t = cpu_targets;; t++)
+    if (!(t->needs & ~here) && between(1, n--) == 1)
+      return t;
+}
+
+static bool run_pipeline(Unit *unit, const char *text, Str *log) {
+  Pipeline pipeline = {0};
+  PipelineOptions options = {.verify_each = true};
+  return pipeline_parse(unit->ctx, &all_passes, text, &pipeline) &&
+         pipeline_run(unit, &all_passes, &pipeline, &options, log);
+}
+
+/* The graph's first result. */
+static bool run_case(Case *c, Tolerance tolerance) {
+  Ctx *ctx = c->ctx;
+  const Function *f = c->m->main;
+  const Tensor *inputs[MAX_PARAMS];
+  const void *storage[MAX_PARAMS];
+  for (size_t k = 0; k < f->params.len; k++) {
+    const Type *type = f->params.data[k]->type;
+    Tensor *t = tensor_of_type(ctx, type);
+    fill(t, c->extents[k]);
+    void *s = arena_alloc(ctx->arena, (size_t)type_bytes(type));
+    tensor_to_storage(t, type, s);
+    inputs[k] = t;
+    storage[k] = s;
+  }
+  Tensor *expected;
+  if (!eval_function(c->m, f, inputs, &expected, NULL))
+    return false;
+
+  const CpuTarget *cpu = random_cpu();
+  str_printf(&c->text, " [%s]", cpu->name);
+  Unit unit = {ctx, c->m, NULL};
+  Str log = str_new(ctx->arena);
+  const char *text = arena_printf(ctx->arena, "fold-constants,dce,legalize,%slower{vector-bytes=%d,registers=%d},plan",
+                                  between(0, 3) ? "fuse," : "", cpu->lower.vector_bytes, cpu->lower.registers);
+  if (!run_pipeline(&unit, text, &log))
+    return false;
+  const Type *type = f->results.data[0].type;
+  void *out = arena_alloc(ctx->arena, (size_t)type_bytes(type));
+  void *outputs[1] = {out};
+  if (!loops_interpret(unit.loops, storage, outputs) ||
+      !check_output(c, "the interpreter", type, out, expected, tolerance))
+    return false;
+  memset(out, 0xff, (size_t)type_bytes(type));
+  CodegenOptions cg = {.cpu = cpu, .prefix = "weft_model", .poison = true};
+  Jit *jit = jit_open(unit.loops, &cg);
+  if (!jit)
+    return false;
+  int status = weft_rt_run(jit_model(jit), storage, outputs);
+  if (status != 0)
+    printf("the run ends with %d: %s\n", status, weft_rt_error());
+  bool ok = status == 0 && check_output(c, "compiled code", type, out, expected, tolerance);
+  jit_close(jit);
+  return ok;
+}
+
+/* The main program of a sweep: build makes the graph of one case. */
+static int sweep_main(int argc, char **argv, bool (*build)(Case *c), Tolerance tolerance) {
+  long cases = argc > 1 ? strtol(argv[1], NULL, 10) : 2000;
+  const char *given = getenv("WEFT_SEED");
+  uint64_t seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
+  long failed = 0;
+  printf("seed %llu\n", (unsigned long long)seed);
+  for (long k = 0; k < cases; k++) {
+    uint64_t own = seed + (uint64_t)k;
+    state = own * 0x9e3779b97f4a7c15ull + 0x1234567;
+    Ctx *ctx = ctx_create();
+    Case c = {.ctx = ctx, .m = module_create(ctx, "sweep", "sweep"), .text = str_new(ctx->arena)};
+    if (!build(&c) || !run_case(&c, tolerance)) {
+      Str text = str_new(ctx->arena);
+      module_print(&text, c.m, (PrintOptions){0});
+      printf("FAILED case %ld (WEFT_SEED=%llu %s 1):%s\n%s%s\n", k, (unsigned long long)own, argv[0], c.text.data,
+             diag_text(ctx->diags, false), text.data);
+      failed++;
+    }
+    ctx_destroy(ctx);
+  }
+  printf("%ld passed, %ld failed\n", cases - failed, failed);
+  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+#endif
