@@ -1,6 +1,7 @@
 /* From a computation to loops.
  *
- *   1. Axes that the target's layout splits into digits are split alike, so that div and mod cancel (split_digits).
+ *   1. Axes that the target's layout splits into digits are split alike, so that div and mod cancel; likewise those that
+ *      a reshape in front splits (split_digits).
  *   2. A vector axis is chosen by cost, and for reductions a tile axis: a register tile of MR x NV vectors accumulates
  *      MR * NV vectors and reads MR broadcasts and NV vectors per step, or the other way round; MR*NV + NV + 1
  * registers.
@@ -67,14 +68,27 @@ static Computation split_axis(Ctx *ctx, const Computation *c, int k, int64_t sta
   return computation_drop_unit_loops(ctx, &r);
 }
 
+/* The largest factor by which axis k must be split for a div or mod in the target's index to cancel, or where there is
+ * none in an index that is read, as behind a reshape, and it divides the extent; 1: none. */
+static int64_t axis_factor(const Computation *c, int k, int64_t extent) {
+  const Expr *var = c->axes[k];
+  int64_t factor = 1;
+  for (int d = 0; d < access_digits(c->target); d++) {
+    int64_t f = split_factor(c->target.index[d], var);
+    factor = f > factor ? f : factor;
+  }
+  for (int j = 0; factor == 1 && j < c->args.n; j++)
+    for (int d = 0; d < access_digits(c->args.access[j]); d++) {
+      int64_t f = split_factor(c->args.access[j].index[d], var);
+      factor = f > factor && extent % f == 0 ? f : factor;
+    }
+  return factor;
+}
+
 static void split_digits(Ctx *ctx, const Computation *c, Pieces *regions) {
   for (int k = 0; k < c->n_axes && regions->len < MAX_REGIONS; k++) {
     const Expr *var = c->axes[k];
-    int64_t factor = 1, start, extent = var_extent(ctx, var);
-    for (int d = 0; d < c->target.buffer->type->layout->n; d++) {
-      int64_t f = split_factor(c->target.index[d], var);
-      factor = f > factor ? f : factor;
-    }
+    int64_t start, extent = var_extent(ctx, var), factor = axis_factor(c, k, extent);
     if (factor == 1 || extent <= factor || !expr_is_const(var->a, &start) || computation_bounds_use(c, k))
       continue;
     int64_t count = extent / factor, done = start + count * factor;

@@ -7,8 +7,8 @@
  *     its operand. */
 #include "lower/lower_op.h"
 
-#define MAX_CHAIN 32    /* views followed by one reader */
-#define MAX_NODES 192   /* of the index expressions, written out as trees */
+#define MAX_CHAIN 32  /* views followed by one reader */
+#define MAX_NODES 192 /* of the index expressions, written out as trees */
 
 /* Nodes of e as a tree, or more than `most`. */
 static int count_nodes(const Expr *e, int most) {
@@ -39,8 +39,8 @@ static bool is_view(const Op *op) {
 }
 
 static bool repeats(LowerCtx *lc, const Op *view) {
-  const Expr *more = expr_sub(lc->ctx, type_elements(lc->ctx, view->result->type),
-                              type_elements(lc->ctx, view->operands[0]->type));
+  const Expr *more =
+      expr_sub(lc->ctx, type_elements(lc->ctx, view->result->type), type_elements(lc->ctx, view->operands[0]->type));
   return more->hi > 0;
 }
 

@@ -19,8 +19,9 @@ static bool check_padding(Ctx *ctx, const Op *op) {
                       padding->n, 2 * x->rank, type_text(ctx, x));
   for (int k = 0; k < padding->n; k++)
     if (padding->ints[k] < -WEFT_MAX_ELEMENTS || padding->ints[k] > WEFT_MAX_ELEMENTS)
-      return diag_error(ctx->diags, WEFT_MALFORMED, op->loc, "pad: attribute 'padding' holds %lld, expected %lld to %lld",
-                        (long long)padding->ints[k], -(long long)WEFT_MAX_ELEMENTS, (long long)WEFT_MAX_ELEMENTS);
+      return diag_error(ctx->diags, WEFT_MALFORMED, op->loc,
+                        "pad: attribute 'padding' holds %lld, expected %lld to %lld", (long long)padding->ints[k],
+                        -(long long)WEFT_MAX_ELEMENTS, (long long)WEFT_MAX_ELEMENTS);
   double value = op_attr(op, "value")->f;
   if (dtype_is_float(x->dtype) || (isfinite(value) && value == floor(value)))
     return true;

@@ -1,6 +1,7 @@
-/* pad. Constant: along one axis after the other the borders are filled, what remains is copied: no predicates. The other
- * modes read x at an index made of min, max and mod (ir/ops/pad.c); it is cut into borders and interior along the axis
- * that lies innermost in memory, so that it is linear in each of them, and outer axes cost their index once a row. */
+/* pad. Constant: along one axis after the other the borders are filled, what remains is copied: no predicates. The
+ * other modes read x at an index made of min, max and mod (ir/ops/pad.c); it is cut into borders and interior along the
+ * axis that lies innermost in memory, so that it is linear in each of them, and outer axes cost their index once a row.
+ */
 #include "ir/ops/pad.h"
 #include "lower/lower_op.h"
 
@@ -61,8 +62,7 @@ static bool part_of(const Pad *p, const Expr **axes, int k, int part, const Expr
     return true;
   const Expr *whole = axes[k];
   axes[k] = expr_var(p->lc->ctx, whole->name, lo, hi);
-  bool ok = p->mode == PAD_MODE_CONSTANT && part != 1 ? fill(p, axes, p->result->rank)
-                                                       : copy(p, axes, p->result->rank);
+  bool ok = p->mode == PAD_MODE_CONSTANT && part != 1 ? fill(p, axes, p->result->rank) : copy(p, axes, p->result->rank);
   axes[k] = whole;
   return ok;
 }
@@ -84,6 +84,8 @@ bool lower_pad(LowerCtx *lc, const Group *group) {
            .x = op->operands[0]->type,
            .result = op->result->type};
   const Expr *axes[WEFT_MAX_RANK], *lo, *hi, *zero = expr_const(lc->ctx, 0);
+  if (type_elements(lc->ctx, p.result) == zero)
+    return true;
   lower_axis_vars(lc, p.result, axes);
   if (p.mode != PAD_MODE_CONSTANT) {
     int k = layout_innermost_axis(group->target->type->layout);
