@@ -13,32 +13,10 @@ static const char *const node_keys[] = {"op", "inputs", "output", "outputs", "na
 #define MAX_INTS 64 /* of an attribute without a length of its own */
 
 /* Ops that the YAML form names and the table does not hold yet: valid, but not supported. */
-static const char *const planned_ops[] = {"concat",
-                                          "reshape",
-                                          "slice",
-                                          "pad",
-                                          "max_pool",
-                                          "avg_pool",
-                                          "softmax",
-                                          "matmul",
-                                          "gather",
-                                          "scatter",
-                                          "reduce",
-                                          "iota",
-                                          "select",
-                                          "cast",
-                                          "scan",
-                                          "sort",
-                                          "gelu",
-                                          "layer_norm",
-                                          "lstm",
-                                          "if",
-                                          "loop",
-                                          "flatten",
-                                          "global_avg_pool",
-                                          "depth_to_space",
-                                          "resize",
-                                          "gemm"};
+static const char *const planned_ops[] = {
+    "max_pool",       "avg_pool", "softmax", "matmul",     "scatter", "reduce", "iota", "select",  "cast",
+    "scan",           "sort",     "gelu",    "layer_norm", "lstm",    "if",     "loop", "flatten", "global_avg_pool",
+    "depth_to_space", "resize",   "gemm"};
 #define N_PLANNED (sizeof planned_ops / sizeof *planned_ops)
 
 static bool is_planned(const char *name) {
