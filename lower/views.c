@@ -2,9 +2,9 @@
  * at no cost where the map is linear. A view is stored by a copy where
  *   - the chain is long, or its index expressions are large: each further view would make them larger yet, by a factor
  *     for chains in which div and mod do not cancel;
- *   - it is read many times over (by an op that is neither elementwise nor a move) and its map divides or takes
- *     remainders, which costs more at every read than the copy does once. A view that repeats elements leaves this to
- *     its operand. */
+ *   - it is read many times over (by an op that is neither elementwise nor a move) and the place in memory that it
+ * reads is found by div and mod, which costs more at every read than the copy does once. A view that repeats elements
+ * leaves this to its operand. */
 #include "lower/lower_op.h"
 
 #define MAX_CHAIN 32  /* views followed by one reader */
@@ -72,10 +72,9 @@ bool view_is_stored(LowerCtx *lc, const Op *view) {
     memcpy(at, inner, (size_t)v->type->rank * sizeof *at);
   }
   int nodes = 0;
-  bool linear = true;
-  for (int k = 0; k < v->type->rank; k++) {
+  for (int k = 0; k < v->type->rank; k++)
     nodes += count_nodes(at[k], MAX_NODES);
-    linear = linear && is_linear(at[k]);
-  }
-  return nodes > MAX_NODES || (!linear && lc->often[view->result->id]);
+  if (nodes > MAX_NODES)
+    return true;
+  return lc->often[view->result->id] && !is_linear(access_offset(lc->ctx, lower_read(lc, v, at)));
 }

@@ -34,6 +34,8 @@ static void print_attr(const OpDef *def, const AttrDef *a) {
     printf(", required\n");
   else if (a->kind == ATTR_WORD)
     printf(" = %.*s, of %s\n", (int)strcspn(a->words, "|"), a->words, a->words);
+  else if (a->kind == ATTR_INTS && a->len == LEN_ANY)
+    printf(" = []\n");
   else
     printf(" = %g\n", a->fill);
 }
