@@ -50,7 +50,7 @@ typedef struct {
 typedef enum {
   OP_ELEMENTWISE = 1, /* result[i] = expression of operand[i]; all of one shape */
   OP_VIEW = 2,        /* result[i] = operand 0 at view_index(i): never computed where a reader can follow it */
-  OP_CONTRACTION = 4, /* sums products over a reduction; takes an epilogue */
+  OP_CONTRACTION = 4, /* reduces (sums products, takes a maximum); takes an epilogue */
   OP_COPY = 8,        /* result[i] = operand 0 at i, in another layout */
   OP_LEAF = 16        /* no operands, no computation: constant */
 } OpTraits;

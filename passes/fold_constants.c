@@ -58,6 +58,20 @@ static Tensor *known_tensor(Module *m, const Value *v) {
   return t;
 }
 
+/* So many elements, at most, take part with each one of data in a contraction: the other operand's, or a window's. */
+static int64_t n_factors(const Op *op) {
+  if (op->n_operands > 1)
+    return elements(op->operands[1]->type);
+  int64_t n = 1;
+  if (op_attr_index(op->def, "kernel", strlen("kernel")) < 0)
+    return n;
+  const Attr *kernel = op_attr(op, "kernel");
+  for (int k = 0; k < kernel->n; k++)
+    if (!mul_i64(n, kernel->ints[k], &n) || n > MAX_FOLDED_ELEMENTS)
+      return -1;
+  return n;
+}
+
 /* Elements made and read, and for a contraction products summed; -1 where it is too much. */
 static int64_t work_of(const Op *op) {
   int64_t n = elements(op->result->type);
@@ -66,7 +80,7 @@ static int64_t work_of(const Op *op) {
       n += op->operands[k] ? elements(op->operands[k]->type) : 0;
     return n;
   }
-  int64_t kernel = elements(op->operands[1]->type), data = elements(op->operands[0]->type), products;
+  int64_t kernel = n_factors(op), data = elements(op->operands[0]->type), products;
   if (kernel < 0 || data < 0 || !mul_i64(n > data ? n : data, kernel, &products))
     return -1;
   return n + data + products;

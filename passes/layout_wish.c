@@ -116,7 +116,7 @@ bool layout_wishes_parse(Ctx *ctx, const PassOption *options, int n_options, Lay
 }
 
 static bool wish_layout(Ctx *ctx, const Op *op, const char *letters, const char *row_roles, const Layout **out) {
-  if (!letters)
+  if (!letters || !row_roles) /* pools have no kernel */
     return true;
   const char *roles = op_roles(ctx, op->def, row_roles), *why = NULL;
   const char *fitted = letters_for(ctx, letters, op->def->spatial);
