@@ -20,8 +20,26 @@ const char *file_beside(Ctx *ctx, const char *owner, const char *name, Loc loc);
 
 /* YAML graphs, DESIGN A3. */
 Module *yaml_import(Ctx *ctx, const char *path);
-/* Any model: told by content (YAML or text form `weft`), else by name. What no importer takes yet: WEFT_UNSUPPORTED, named. */
-Module *model_import(Ctx *ctx, const char *path);
+
+/* Sizes for the dimensions that a model leaves open. */
+typedef struct {
+  const char *name; /* of an input, or (rank -1, the size in dims[0]) of a dimension */
+  const char *arg;  /* instead: of `weft run --input`, "[NAME=]FILE", an input by name or the next that has no file */
+  int rank;
+  int64_t dims[WEFT_MAX_RANK];
+} ImportShape;
+
+typedef struct {
+  VEC(ImportShape) shapes;
+} ImportOptions;
+
+/* Any model: told by content (YAML, text form `weft` or ONNX), else by name. What no importer takes yet:
+ * WEFT_UNSUPPORTED, named. options may be NULL. */
+Module *model_import(Ctx *ctx, const char *path, const ImportOptions *options);
+/* An ONNX model in memory; path is where external data is looked up and what messages name. */
+Module *onnx_import(Ctx *ctx, const char *path, const void *bytes, size_t size, const ImportOptions *options);
+/* What an --input argument names: the input of this name, else -1 and *file the whole argument. */
+int input_of_arg(const char *arg, const char *const *inputs, int n, const char **file);
 /* The loader of constants for module_parse: env is the path of the text file. */
 void *text_tensor_loader(void *env, Ctx *ctx, const char *file, const char *tensor, const Type *type, Loc loc);
 

@@ -1,5 +1,7 @@
 /* Which importer a model file is for. Told by content: the text form begins with the word `weft` and a number, a YAML
- * graph is any other text; binary models are named, since no importer takes them yet. */
+ * graph is any other text; an ONNX model by its
+ * first fields or its name; other binary models are named, since no importer takes them yet. */
+#include "frontend/onnx_wire.h"
 #include "frontend/source.h"
 #include "frontend/yaml_tree.h"
 
@@ -42,8 +44,7 @@ static bool is_onnx(const char *text, size_t size) {
 static const struct {
   const char *suffix, *magic, *name;
   size_t n;
-} formats[] = {{".onnx", NULL, "an ONNX model", 0},
-               {".pt2", NULL, "a PyTorch .pt2 archive", 0},
+} formats[] = {{".pt2", NULL, "a PyTorch .pt2 archive", 0},
                {NULL, "PK\x03\x04", "a zip archive", 4},
                {NULL,
                 "\x7f"
@@ -56,22 +57,36 @@ static Module *not_taken(Ctx *ctx, const char *path, const char *text, size_t si
   for (size_t k = 0; k < sizeof formats / sizeof *formats; k++) {
     bool named = formats[k].suffix && has_suffix(path, formats[k].suffix);
     bool magic = formats[k].magic && size >= formats[k].n && memcmp(text, formats[k].magic, formats[k].n) == 0;
-    if (!named && !magic && !(k == 0 && is_onnx(text, size)))
+    if (!named && !magic)
       continue;
     diag_error(ctx->diags, WEFT_UNSUPPORTED, loc,
-               "found %s, which is not supported; expected a YAML graph (.yaml) or the text form (.weft)",
+               "found %s, which is not supported; expected an ONNX model (.onnx), a YAML graph (.yaml) or the text form (.weft)",
                formats[k].name);
     return NULL;
   }
   diag_error(ctx->diags, WEFT_MALFORMED, loc,
-             "found binary data; expected a YAML graph (.yaml) or the text form (.weft)");
+             "found binary data; expected an ONNX model (.onnx), a YAML graph (.yaml) or the text form (.weft)");
   return NULL;
 }
 
-Module *model_import(Ctx *ctx, const char *path) {
+/* Sizes by --shape are for dimensions that an ONNX model leaves open. */
+static bool check_sizes(Ctx *ctx, const ImportOptions *options) {
+  for (size_t k = 0; k < options->shapes.len; k++)
+    if (options->shapes.data[k].name)
+      return diag_error(ctx->diags, WEFT_UNSUPPORTED, LOC_NONE, "--shape %.80s: only ONNX models take sizes",
+                        options->shapes.data[k].name);
+  return true;
+}
+
+Module *model_import(Ctx *ctx, const char *path, const ImportOptions *options) {
   size_t size;
-  const char *text = file_read(ctx, path, WEFT_MAX_TEXT_BYTES, &size);
+  bool named_onnx = has_suffix(path, ".onnx");
+  const char *text = file_read(ctx, path, named_onnx ? ONNX_MAX_BYTES : WEFT_MAX_TEXT_BYTES, &size);
   if (!text)
+    return NULL;
+  if (named_onnx || is_onnx(text, size))
+    return onnx_import(ctx, path, text, size, options);
+  if (options && !check_sizes(ctx, options))
     return NULL;
   bool utf16 = size >= 2 && (memcmp(text, "\xFF\xFE", 2) == 0 || memcmp(text, "\xFE\xFF", 2) == 0);
   if (has_suffix(path, ".weft") || (!is_binary(text, size) && is_text_form(text))) {
@@ -79,7 +94,7 @@ Module *model_import(Ctx *ctx, const char *path) {
     return m && module_verify(m) ? m : NULL;
   }
   bool yaml = has_suffix(path, ".yaml") || has_suffix(path, ".yml") || utf16 || !is_binary(text, size);
-  if (yaml && !has_suffix(path, ".onnx") && !has_suffix(path, ".pt2"))
+  if (yaml && !has_suffix(path, ".pt2"))
     return yaml_import_text(ctx, path, text, size);
   return not_taken(ctx, path, text, size);
 }

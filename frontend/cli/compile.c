@@ -57,7 +57,6 @@ static const OptionRow rows[] = {
 };
 
 static const FutureOption future[] = {{"gpu", true},
-                                      {"shape", true},
                                       {"offload", true},
                                       {"check", false},
                                       {"tune", false},
@@ -67,7 +66,7 @@ static const FutureOption future[] = {{"gpu", true},
 static const CommandSpec spec = {
     "compile",
     "MODEL -o OUT.so [options]",
-    "Compiles a model (.yaml, .weft) to a shared object that depends on libc, libm and pthreads only.",
+    "Compiles a model (.onnx, .yaml, .weft) to a shared object that depends on libc, libm and pthreads only.",
     rows,
     future,
     "  weft compile model.yaml -o model.so --header model.h --prefix gan\n"
@@ -116,7 +115,7 @@ static bool emit_code(Ctx *ctx, const CompileOptions *o, LoopProgram *program, c
 }
 
 static bool compile(Ctx *ctx, const CompileOptions *o, const char *path) {
-  Module *module = model_import(ctx, path);
+  Module *module = model_import(ctx, path, &o->build.import);
   if (!module)
     return false;
   if (strcmp(o->emit, "graph") == 0)

@@ -39,6 +39,36 @@ bool set_layout(Ctx *ctx, void *options, const char *value) {
   return true;
 }
 
+static bool shape_error(Ctx *ctx, const char *value) {
+  return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE,
+                    "--shape %.80s: expected NAME=1x3x320x480, the sizes of an input, or NAME=N, of a dimension", value);
+}
+
+bool set_shape(Ctx *ctx, void *options, const char *value) {
+  const char *equals = strrchr(value, '=');
+  ImportShape shape = {0};
+  if (!equals || equals == value)
+    return shape_error(ctx, value);
+  shape.name = intern_strn(ctx, value, (size_t)(equals - value));
+  for (const char *p = equals + 1;; p++) {
+    char *end;
+    errno = 0;
+    int64_t extent = *p >= '0' && *p <= '9' ? strtoll(p, &end, 10) : -1;
+    if (extent < 0 || errno || shape.rank == WEFT_MAX_RANK)
+      return shape_error(ctx, value);
+    shape.dims[shape.rank++] = extent;
+    p = end;
+    if (!*p)
+      break;
+    if (*p != 'x')
+      return shape_error(ctx, value);
+  }
+  if (shape.rank == 1)
+    shape.rank = -1;
+  vec_push(ctx->arena, &((BuildOptions *)options)->import.shapes, shape);
+  return true;
+}
+
 bool set_prefix(Ctx *ctx, void *options, const char *value) {
   if (!codegen_prefix_ok(ctx, value))
     return false;
@@ -112,7 +142,7 @@ bool build_unit(Ctx *ctx, const BuildOptions *options, Module *module, bool lowe
   if (!cpu || (options->dump_dir && !dump_folder(ctx, options->dump_dir)))
     return false;
   Str text = str_new(ctx->arena);
-  str_put(&text, "infer-layout");
+  str_put(&text, "expand-composites,infer-layout");
   if (strcmp(options->layout, "keep") != 0)
     str_printf(&text, ",convert-layout{%s}", options->layout);
   str_put(&text, ",fold-constants,dce,legalize{target=cpu},fuse");

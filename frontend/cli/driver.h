@@ -9,6 +9,7 @@
 
 /* Options of `compile` that concern target, layout and reports; `run` and `inspect` take them too. */
 typedef struct {
+  ImportOptions import; /* sizes that the model leaves open */
   const char *cpu, *layout, *prefix, *dump_dir;
   int64_t threads;
   bool time_passes, verbose;
@@ -20,6 +21,7 @@ extern const BuildOptions build_defaults;
 bool set_target(Ctx *ctx, void *options, const char *value); /* cpu only; others are named as not supported */
 bool set_cpu(Ctx *ctx, void *options, const char *value);
 bool set_layout(Ctx *ctx, void *options, const char *value);
+bool set_shape(Ctx *ctx, void *options, const char *value);
 bool set_prefix(Ctx *ctx, void *options, const char *value);
 bool set_threads(Ctx *ctx, void *options, const char *value);
 bool set_precision(Ctx *ctx, void *options, const char *value);
@@ -31,6 +33,7 @@ bool set_verbose(Ctx *ctx, void *options, const char *value);
   {"cpu", "NAME", "CPU to compile for: native (default), x86-64-v2, -v3, -v4, or a name of `weft targets`", set_cpu},  \
       {"layout", "WISHES", "keep (default), or OP=DATA[:KERNEL[:OUT]],...: '*=NHWC', conv2d_transpose=NHWC:HWIO",      \
        set_layout},                                                                                                    \
+      {"shape", "NAME=1x3x320x480", "sizes of an input that the model leaves open; or NAME=N of a dimension", set_shape}, \
       {"precision", "TYPE", "f32", set_precision},                                                                     \
       {"dump-dir", "DIR", "write the text after each stage to DIR", set_dump_dir},                                     \
       {"time-passes", NULL, "print the time of each pass", set_time_passes}, {                                         \

@@ -13,7 +13,7 @@ static const OptionRow rows[] = {
     {0},
 };
 
-static const FutureOption future[] = {{"shape", true}, {"dot", true}, {"html", true}, {"explain-layout", false}, {0}};
+static const FutureOption future[] = {{"dot", true}, {"html", true}, {"explain-layout", false}, {0}};
 
 static const CommandSpec spec = {
     "inspect",
@@ -67,7 +67,7 @@ static void print_memory(Ctx *ctx, const LoopProgram *p) {
 }
 
 static bool inspect_model(Ctx *ctx, const BuildOptions *options, const char *path) {
-  Module *m = model_import(ctx, path);
+  Module *m = model_import(ctx, path, &options->import);
   Unit unit;
   if (!m)
     return false;

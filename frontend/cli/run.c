@@ -12,6 +12,7 @@
 typedef struct {
   BuildOptions build; /* first: the shared option rows set it */
   VEC(const char *) inputs;
+  Tensor **loaded; /* per input: what its file holds */
   VEC(const char *) expected;
   double rtol, atol;
   int64_t repeat, seed;
@@ -59,7 +60,7 @@ static bool set_run_target(Ctx *ctx, void *options, const char *value) {
 
 static const OptionRow rows[] = {
     {"input", "[NAME=]FILE.npy", "an input, in the model's order or by name; repeatable", add_input},
-    {"random", "SEED", "make the inputs that are not given: uniform in -1..1", set_random},
+    {"random", "SEED", "make the inputs that are not given: uniform in -1..1 (integers: -1, 0, 1)", set_random},
     {"expect", "FILE.npy", "compare the next output with this; repeatable, in output order", add_expected},
     {"rtol", "R", "relative tolerance (1e-3): |a-b| <= atol + rtol*|b|", set_rtol},
     {"atol", "A", "absolute tolerance (1e-5)", set_atol},
@@ -73,7 +74,7 @@ static const OptionRow rows[] = {
 };
 
 static const FutureOption future[] = {
-    {"shape", true}, {"image", true}, {"batch", true}, {"gpu", true}, {"offload", true}, {"check", false}, {0}};
+    {"image", true}, {"batch", true}, {"gpu", true}, {"offload", true}, {"check", false}, {0}};
 
 static const CommandSpec spec = {
     "run",
@@ -91,17 +92,14 @@ static const CommandSpec spec = {
 
 /* The port that an --input argument names, and its file; takes the next free port without a name. */
 static int port_of(Ctx *ctx, const Runnable *r, const char *arg, const bool *given, const char **file) {
-  const char *equals = strchr(arg, '=');
-  *file = arg;
-  for (int k = 0; equals && k < r->n_inputs; k++) {
-    size_t n = strlen(r->inputs[k].name);
-    if (n == (size_t)(equals - arg) && strncmp(arg, r->inputs[k].name, n) == 0) {
-      *file = equals + 1;
-      return k;
-    }
-  }
+  const char **inputs = ARENA_ARRAY(ctx->arena, const char *, r->n_inputs);
+  for (int k = 0; k < r->n_inputs; k++)
+    inputs[k] = r->inputs[k].name;
+  int named = input_of_arg(arg, inputs, r->n_inputs, file);
+  if (named >= 0)
+    return named;
   struct stat st;
-  if (equals && stat(arg, &st) != 0) { /* a file may well have '=' in its name */
+  if (strchr(arg, '=') && stat(arg, &st) != 0) { /* a file may well have '=' in its name */
     Str names = str_new(ctx->arena);
     for (int k = 0; k < r->n_inputs; k++)
       str_printf(&names, "%s%s", k ? ", " : "", r->inputs[k].name);
@@ -137,14 +135,48 @@ static bool type_mismatch(Ctx *ctx, const char *file, const Tensor *t, const cha
                     shape_text(ctx, p->dtype, p->rank, p->shape, p->layout));
 }
 
-/* Uniform in -1..1 by SplitMix64 (Steele, Lea, Flood 2014). */
+/* What a file holds, as the port takes it: numpy has no bf16, so its bits may come as u16, its values as f32. */
+static Tensor *convert_for_port(Ctx *ctx, Tensor *t, const IoPort *p) {
+  Tensor *converted = t ? tensor_convert_bf16(ctx, t, p->dtype) : NULL;
+  return converted ? converted : t;
+}
+
+/* The file of "[NAME=]FILE", before the model's names are known. */
+static const char *file_of_arg(const char *arg) {
+  struct stat st;
+  const char *file = arg;
+  for (const char *p = arg; stat(file, &st) != 0 && (p = strchr(p, '=')) != NULL;)
+    file = ++p;
+  return file;
+}
+
+/* Reads the input files first: the importer takes sizes from them that the model leaves open. */
+static bool load_inputs(Ctx *ctx, RunOptions *o) {
+  o->loaded = ARENA_ARRAY(ctx->arena, Tensor *, o->inputs.len);
+  for (size_t k = 0; k < o->inputs.len; k++) {
+    const char *arg = o->inputs.data[k];
+    Tensor *t = o->loaded[k] = npy_read(ctx, file_of_arg(arg), LOC_NONE);
+    if (!t)
+      return false;
+    ImportShape shape = {.arg = arg, .rank = t->rank};
+    memcpy(shape.dims, t->shape, sizeof shape.dims);
+    vec_push(ctx->arena, &o->build.import.shapes, shape);
+  }
+  return true;
+}
+
+/* Uniform in -1..1 by SplitMix64 (Steele, Lea, Flood 2014): floats, and the integers among -1, 0 and 1 that the type
+ * has. */
 static void fill_random(Tensor *t, uint64_t seed) {
+  bool is_float = dtype_is_float(t->dtype);
+  double lo = is_float || dtype_is_signed(t->dtype) ? -1.0 : 0.0, width = is_float ? 2.0 : 2.0 - lo;
   for (int64_t k = 0; k < t->n; k++) {
     uint64_t z = seed += 0x9e3779b97f4a7c15ull;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
     z ^= z >> 31;
-    tensor_set(t, k, (double)(z >> 40) / (double)(1 << 23) - 1.0);
+    double v = lo + (double)(z >> 40) / (double)(1 << 24) * width;
+    tensor_set(t, k, is_float ? v : floor(v));
   }
 }
 
@@ -157,9 +189,7 @@ static bool read_inputs(Ctx *ctx, const RunOptions *o, const Runnable *r, const 
       return false;
     if (given[k])
       return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "input '%s' is given twice", r->inputs[k].name);
-    Tensor *t = npy_read(ctx, file, LOC_NONE);
-    if (!t)
-      return false;
+    Tensor *t = convert_for_port(ctx, o->loaded[j], &r->inputs[k]);
     if (!same_type(t, &r->inputs[k]))
       return type_mismatch(ctx, file, t, "input", &r->inputs[k]);
     data[k] = t->data;
@@ -198,7 +228,7 @@ static void print_output(Ctx *ctx, const IoPort *p, const Tensor *t) {
 /* Compares output k with its file. Sets *differs; false after reporting a file that cannot be compared. */
 static bool compare_output(Ctx *ctx, const RunOptions *o, const IoPort *p, const Tensor *got, const char *file,
                            bool *differs) {
-  Tensor *expected = npy_read(ctx, file, LOC_NONE);
+  Tensor *expected = convert_for_port(ctx, npy_read(ctx, file, LOC_NONE), p);
   if (!expected)
     return false;
   if (!same_type(expected, p))
@@ -290,7 +320,8 @@ int command_run(int argc, char **argv) {
   if (parsed == ARGS_HELP)
     return finish(ctx, WEFT_OK);
   bool differs = false;
-  Runnable *r = parsed == ARGS_OK ? runnable_open(ctx, &o.build, files.data[0], o.interp) : NULL;
+  bool loaded = parsed == ARGS_OK && load_inputs(ctx, &o);
+  Runnable *r = loaded ? runnable_open(ctx, &o.build, files.data[0], o.interp) : NULL;
   bool ok = r && run_model(ctx, &o, r, files.data[0], &differs);
   if (r)
     r->close(r);

@@ -234,7 +234,7 @@ Runnable *runnable_open(Ctx *ctx, const BuildOptions *options, const char *path,
                              "a shared object has no graph left to evaluate; give the model")
                 : open_shared(r, options, path);
   } else {
-    Module *module = model_import(ctx, path);
+    Module *module = model_import(ctx, path, &options->import);
     ok = module && (interp ? open_reference(r, module) : open_jit(r, options, module));
   }
   if (ok && read_ports(r, path))

@@ -353,7 +353,7 @@ START_TEST(files_and_text_form) {
                       "constants: {k: {file: k.npy, layout: HWIO}}\n"
                       "nodes: [{op: conv2d, inputs: [x, k], output: y}]\noutputs: [y]\n";
   ck_assert(npy_write(ctx, npy, k) && file_write(ctx, yaml, graph, strlen(graph)));
-  Module *m = model_import(ctx, yaml);
+  Module *m = model_import(ctx, yaml, NULL);
   ck_assert_msg(m != NULL, "%s", diag_text(ctx->diags, false));
   const Constant *c = m->first_constant;
   ck_assert_str_eq(type_text(ctx, c->type), "f32[2,3,1,2]@cdba");
@@ -363,7 +363,7 @@ START_TEST(files_and_text_form) {
   module_print(&out, m, (PrintOptions){.file_refs = true});
   ck_assert_ptr_nonnull(strstr(out.data, "file(\"k.npy\")"));
   ck_assert(file_write(ctx, text, out.data, out.len));
-  Module *again = model_import(ctx, text);
+  Module *again = model_import(ctx, text, NULL);
   ck_assert_msg(again != NULL, "%s", diag_text(ctx->diags, false));
   ck_assert_ptr_eq(again->first_constant->type, c->type);
   ck_assert_mem_eq(constant_data(again, again->first_constant), k->data, 48);

@@ -1,0 +1,379 @@
+/* What the functions of operators stand on: attributes that are consumed, operands, known values, and making ops. See
+ * onnx.h. A fault is reported once and sets n->failed; everything here then returns harmless values, so that these
+ * functions need no checks of their own between one step and the next. */
+#include "frontend/onnx.h"
+
+#define MAX_KNOWN ((int64_t)1 << 16) /* elements of a value that is computed at import */
+
+bool node_error(ImportNode *n, Status status, const char *fmt, ...) {
+  if (n->failed) /* what follows from a fault is no news */
+    return false;
+  va_list args;
+  va_start(args, fmt);
+  const char *text = arena_vprintf(n->im->ctx->arena, fmt, args);
+  va_end(args);
+  n->failed = true;
+  return diag_error(n->im->ctx->diags, status, n->loc, "%s: %s", n->type, text);
+}
+
+/* ---- attributes ---- */
+
+enum { TYPE_FLOAT = 1, TYPE_INT, TYPE_STRING, TYPE_TENSOR, TYPE_GRAPH, TYPE_FLOATS, TYPE_INTS, TYPE_STRINGS };
+static const char *const attr_types[] = {"nothing", "a float",        "an int",       "a string",         "a tensor",
+                                         "a graph", "a list of floats", "a list of ints", "a list of strings"};
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+static bool has_name(OnnxBytes text, const char *name) {
+  size_t len = strlen(name);
+  return text.n == len && (len == 0 || memcmp(text.data, name, len) == 0);
+}
+
+const OnnxAttribute *node_attr(ImportNode *n, const char *name) {
+  for (size_t k = 0; k < n->node->attribute.n; k++)
+    if (has_name(n->node->attribute.items[k].name, name)) {
+      n->attr_used[k] = true;
+      return &n->node->attribute.items[k];
+    }
+  return NULL;
+}
+
+static const OnnxAttribute *attr_of_type(ImportNode *n, const char *name, int type) {
+  const OnnxAttribute *a = node_attr(n, name);
+  if (!a || n->failed)
+    return NULL;
+  if (a->type == type)
+    return a;
+  size_t got = (size_t)a->type;
+  node_error(n, WEFT_MALFORMED, "attribute '%s' is %s, expected %s", name,
+             got < COUNT(attr_types) ? attr_types[got] : "of another type", attr_types[type]);
+  return NULL;
+}
+
+int64_t node_int(ImportNode *n, const char *name, int64_t otherwise) {
+  const OnnxAttribute *a = attr_of_type(n, name, TYPE_INT);
+  return a ? a->i : otherwise;
+}
+
+int64_t node_required_int(ImportNode *n, const char *name) {
+  if (!node_attr(n, name))
+    node_error(n, WEFT_MALFORMED, "attribute '%s' is missing", name);
+  return node_int(n, name, 0);
+}
+
+double node_float(ImportNode *n, const char *name, double otherwise) {
+  const OnnxAttribute *a = attr_of_type(n, name, TYPE_FLOAT);
+  return a ? (double)a->f : otherwise;
+}
+
+bool node_flag(ImportNode *n, const char *name, bool otherwise) {
+  int64_t v = node_int(n, name, otherwise);
+  if (v != 0 && v != 1)
+    node_error(n, WEFT_MALFORMED, "attribute '%s' is %lld, expected 0 or 1", name, (long long)v);
+  return v == 1;
+}
+
+int node_word(ImportNode *n, const char *name, const char *words) {
+  const OnnxAttribute *a = attr_of_type(n, name, TYPE_STRING);
+  if (!a)
+    return 0;
+  int k = 0;
+  for (const char *w = words; *w; k++) {
+    size_t len = strcspn(w, "|");
+    if (a->s.n == len && memcmp(a->s.data, w, len) == 0)
+      return k;
+    w += len + (w[len] == '|');
+  }
+  Str text = str_new(n->im->ctx->arena);
+  str_put_quoted(&text, arena_strndup(n->im->ctx->arena, a->s.n ? a->s.data : "", a->s.n < 60 ? a->s.n : 60));
+  node_error(n, WEFT_UNSUPPORTED, "attribute '%s' is %s, expected one of %s", name, text.data, words);
+  return 0;
+}
+
+Ints node_ints(ImportNode *n, const char *name, int count) {
+  const OnnxAttribute *a = attr_of_type(n, name, TYPE_INTS);
+  if (!a)
+    return (Ints){0};
+  if (a->ints.n > 65536 || (count >= 0 && a->ints.n != (size_t)count)) {
+    node_error(n, WEFT_MALFORMED, "attribute '%s' has %zu numbers, expected %d", name, a->ints.n,
+               count >= 0 ? count : 65536);
+    return (Ints){0};
+  }
+  return (Ints){true, (int)a->ints.n, a->ints.items};
+}
+
+DType node_dtype(ImportNode *n, int64_t number, const char *what) {
+  DType dtype = DT_F32;
+  int32_t small = number >= 0 && number < 1000 ? (int32_t)number : -1;
+  if (!onnx_dtype(small, &dtype))
+    node_error(n, WEFT_UNSUPPORTED,
+               "%s is %s (%lld), which is not supported; supported: float, float16, bfloat16, double, bool and integers "
+               "of 8 to 64 bits",
+               what, onnx_dtype_name(small), (long long)number);
+  return dtype;
+}
+
+bool node_check_attrs(ImportNode *n) {
+  for (size_t k = 0; k < n->node->attribute.n; k++) {
+    const OnnxAttribute *a = &n->node->attribute.items[k];
+    const char *name = onnx_quote(n->im, a->name);
+    if (a->ref_attr_name.n)
+      return node_error(n, WEFT_MALFORMED, "attribute '%s' refers to an attribute of a function, but there is none",
+                        name);
+    for (size_t j = 0; j < k; j++)
+      if (a->name.n == n->node->attribute.items[j].name.n &&
+          has_name(a->name, onnx_text(n->im, n->node->attribute.items[j].name)))
+        return node_error(n, WEFT_MALFORMED, "attribute '%s' occurs twice", name);
+    if (!n->attr_used[k])
+      return node_error(n, WEFT_UNSUPPORTED, "attribute '%s' is not supported in opset %d", name, n->im->opset);
+  }
+  return true;
+}
+
+/* ---- operands ---- */
+
+bool node_has(const ImportNode *n, int k) {
+  return k < n->n_inputs && n->inputs[k];
+}
+
+const char *node_in_text(ImportNode *n, int k) {
+  return arena_printf(n->im->ctx->arena, "operand %d, '%.80s',", k + 1, node_has(n, k) ? n->inputs[k]->name : "");
+}
+
+/* An initializer's constant, made where it is read first. */
+static Value *value_of_initializer(OnnxImport *im, const ImportName *name) {
+  Loc loc = {.file = im->file, .node = name->name};
+  const char *what = arena_printf(im->ctx->arena, "initializer '%.80s'", name->name);
+  const Tensor *t = onnx_tensor(im, name->initializer, what, loc);
+  if (!t)
+    return NULL;
+  Constant *c = module_add_constant(im->module, name->name,
+                                    type_static(im->ctx, t->dtype, t->rank, t->shape, NULL), t->data, loc);
+  return build_constant(im->module, im->function, NULL, c, name->name, loc);
+}
+
+Value *onnx_value(OnnxImport *im, ImportName *name) {
+  if (!name->value && name->initializer && !name->initializer_failed) {
+    name->value = value_of_initializer(im, name);
+    name->initializer_failed = !name->value;
+  }
+  return name->value;
+}
+
+Value *node_in(ImportNode *n, int k) {
+  if (n->failed || !node_has(n, k))
+    return NULL;
+  Value *v = onnx_value(n->im, n->inputs[k]);
+  n->failed = !v; /* reported where it was made */
+  return v;
+}
+
+int node_rank(const Value *v) {
+  return v ? v->type->rank : 0;
+}
+
+int64_t node_extent(const Value *v, int k) {
+  return v && k < v->type->rank ? expr_value(v->type->dims[k]) : 0;
+}
+
+static Constant *constant_of(const Value *v) {
+  return v && v->def && v->def->def->code == OP_CONSTANT ? op_attr(v->def, "value")->constant : NULL;
+}
+
+const Tensor *node_known(const ImportNode *n, const Value *v) {
+  Constant *c = constant_of(v);
+  if (!c)
+    return NULL;
+  Tensor *t = ARENA_NEW(n->im->ctx->arena, Tensor);
+  t->dtype = c->type->dtype;
+  t->rank = c->type->rank;
+  t->n = 1;
+  for (int k = 0; k < t->rank; k++)
+    t->n *= t->shape[k] = expr_value(c->type->dims[k]);
+  t->data = c->data; /* the importer makes row-major constants only */
+  return t;
+}
+
+/* Operand k, known and of rank 0 or 1; NULL where it is omitted or after reporting. */
+static const Tensor *known_vector(ImportNode *n, int k, const char *what) {
+  const Value *v = node_in(n, k);
+  if (!v)
+    return NULL;
+  const Tensor *t = node_known(n, v);
+  if (!t)
+    node_error(n, WEFT_UNSUPPORTED, "%s which is '%s', depends on the model's inputs; it must be known when compiling",
+               node_in_text(n, k), what);
+  else if (t->rank > 1)
+    node_error(n, WEFT_MALFORMED, "%s which is '%s', is %s; expected a list", node_in_text(n, k), what,
+               type_text(n->im->ctx, v->type));
+  return n->failed ? NULL : t;
+}
+
+Ints node_known_ints(ImportNode *n, int k, const char *what) {
+  const Tensor *t = known_vector(n, k, what);
+  if (!t)
+    return (Ints){0};
+  if (t->n > MAX_KNOWN || (t->dtype != DT_I64 && t->dtype != DT_I32)) {
+    node_error(n, WEFT_MALFORMED, "%s which is '%s', is %s; expected a short list of i64 or i32", node_in_text(n, k),
+               what, shape_text(n->im->ctx, t->dtype, t->rank, t->shape));
+    return (Ints){0};
+  }
+  int64_t *v = ARENA_ARRAY(n->im->ctx->arena, int64_t, t->n);
+  for (int64_t i = 0; i < t->n; i++)
+    v[i] = t->dtype == DT_I64 ? ((const int64_t *)t->data)[i] : ((const int32_t *)t->data)[i];
+  return (Ints){true, (int)t->n, v};
+}
+
+Floats node_known_floats(ImportNode *n, int k, const char *what) {
+  const Tensor *t = known_vector(n, k, what);
+  if (!t)
+    return (Floats){0};
+  if (t->n > MAX_KNOWN || !dtype_is_float(t->dtype)) {
+    node_error(n, WEFT_MALFORMED, "%s which is '%s', is %s; expected a short list of floats", node_in_text(n, k), what,
+               shape_text(n->im->ctx, t->dtype, t->rank, t->shape));
+    return (Floats){0};
+  }
+  double *v = ARENA_ARRAY(n->im->ctx->arena, double, t->n);
+  for (int64_t i = 0; i < t->n; i++)
+    v[i] = tensor_get(t, i);
+  return (Floats){true, (int)t->n, v};
+}
+
+bool node_expect_rank(ImportNode *n, int k, int least, int most) {
+  const Value *v = node_in(n, k);
+  if (!v || (v->type->rank >= least && v->type->rank <= most))
+    return !n->failed;
+  const char *want = least == most ? arena_printf(n->im->ctx->arena, "%d", least)
+                                   : arena_printf(n->im->ctx->arena, "%d to %d", least, most);
+  return node_error(n, WEFT_MALFORMED, "%s has rank %d (%s), expected rank %s", node_in_text(n, k), v->type->rank,
+                    type_text(n->im->ctx, v->type), want);
+}
+
+int node_axis(ImportNode *n, int64_t axis, int rank, const char *what) {
+  if (axis >= -rank && axis < rank)
+    return (int)(axis < 0 ? axis + rank : axis);
+  node_error(n, WEFT_MALFORMED, "'%s' is %lld, expected %d to %d: the rank is %d", what, (long long)axis, -rank,
+             rank - 1, rank);
+  return 0;
+}
+
+/* ---- making ops ---- */
+
+Op *node_op(ImportNode *n, OpCode code, Value *const *operands, int count) {
+  return op_create(n->im->ctx, &op_table[code], operands, count, n->loc);
+}
+
+/* -1 where it is more than is computed at import. */
+static int64_t few_elements(const Type *type) {
+  int64_t shape[WEFT_MAX_RANK], n = 1;
+  if (!type_shape(type, shape))
+    return -1;
+  for (int k = 0; k < type->rank; k++)
+    if (!mul_i64(n, shape[k], &n) || n > MAX_KNOWN)
+      return -1;
+  return n;
+}
+
+static const Tensor *evaluate(ImportNode *n, const Op *op);
+
+/* A value's content: a small constant, or a broadcast of one that an elementwise op has made for it. */
+static const Tensor *content(ImportNode *n, const Value *v) {
+  if (few_elements(v->type) < 0)
+    return NULL;
+  if (v->def && v->def->def->code == OP_BROADCAST)
+    return evaluate(n, v->def);
+  return node_known(n, v);
+}
+
+static const Tensor *evaluate(ImportNode *n, const Op *op) {
+  const Tensor **in = ARENA_ARRAY(n->im->ctx->arena, const Tensor *, op->n_operands);
+  if (few_elements(op->result->type) < 0)
+    return NULL;
+  for (int k = 0; k < op->n_operands; k++)
+    if (op->operands[k] && !(in[k] = content(n, op->operands[k])))
+      return NULL;
+  Tensor *out = tensor_of_type(n->im->ctx, op->result->type);
+  op->def->eval(n->im->ctx, op, in, out);
+  return out;
+}
+
+Value *node_constant(ImportNode *n, Tensor *t) {
+  if (n->failed)
+    return NULL;
+  OnnxImport *im = n->im;
+  const Type *type = type_static(im->ctx, t->dtype, t->rank, t->shape, NULL);
+  Constant *c = module_add_constant(im->module, n->loc.node, type, t->data, n->loc);
+  return build_constant(im->module, im->function, NULL, c, NULL, n->loc);
+}
+
+Value *node_finish(ImportNode *n, Op *op) {
+  if (n->failed)
+    return NULL;
+  OnnxImport *im = n->im;
+  bool broadcasts = (op->def->traits & OP_ELEMENTWISE) != 0;
+  Value *v = broadcasts ? build_elementwise(im->module, im->function, op, NULL, NULL, -1) /* as numpy has it */
+                        : op_finish(im->module, im->function, op, NULL, NULL, NULL);
+  n->failed = !v;
+  const Tensor *t = v && v->def == op ? evaluate(n, op) : NULL;
+  if (!t)
+    return v;
+  op_erase(im->function, op);
+  return node_constant(n, (Tensor *)(uintptr_t)t);
+}
+
+Value *node_scalar(ImportNode *n, DType dtype, double v) {
+  Tensor *t = tensor_new(n->im->ctx, dtype, 0, NULL);
+  tensor_set(t, 0, v);
+  return node_constant(n, t);
+}
+
+Value *node_ints_value(ImportNode *n, const int64_t *v, int count, int rank) {
+  int64_t shape[1] = {count};
+  Tensor *t = tensor_new(n->im->ctx, DT_I64, rank, shape);
+  if (count)
+    memcpy(t->data, v, (size_t)count * sizeof *v);
+  return node_constant(n, t);
+}
+
+bool node_result(ImportNode *n, int k, Value *v) {
+  if (k < n->n_outputs)
+    n->results[k] = v;
+  return !n->failed;
+}
+
+/* ---- a node ---- */
+
+static bool check_operands(ImportNode *n) {
+  const OnnxRow *row = n->row;
+  int most = row->max_inputs;
+  if (n->n_inputs < row->min_inputs || (most >= 0 && n->n_inputs > most)) {
+    const char *want = most < 0                ? arena_printf(n->im->ctx->arena, "at least %d", row->min_inputs)
+                       : most > row->min_inputs ? arena_printf(n->im->ctx->arena, "%d to %d", row->min_inputs, most)
+                                               : arena_printf(n->im->ctx->arena, "%d", most);
+    return node_error(n, WEFT_MALFORMED, "%d operands, expected %s in opset %d", n->n_inputs, want, n->im->opset);
+  }
+  for (int k = 0; k < n->n_inputs; k++)
+    if (!n->inputs[k] && (k < row->min_inputs || most < 0))
+      return node_error(n, WEFT_MALFORMED, "operand %d is omitted, which is not allowed", k + 1);
+  return true;
+}
+
+bool node_build(ImportNode *n) {
+  OnnxImport *im = n->im;
+  for (int k = 0; k < n->n_inputs; k++)
+    if (n->inputs[k] && !n->inputs[k]->value && !n->inputs[k]->initializer)
+      return false; /* what makes it has failed and said so */
+  uint32_t first = im->function->n_values;
+  if (!check_operands(n) || !n->row->build(n) || n->failed || !node_check_attrs(n))
+    return false;
+  for (int k = 0; k < n->n_outputs; k++) {
+    Value *v = n->results[k];
+    if (!n->outputs[k])
+      continue;
+    if (!v && n->outputs[k]->read)
+      return node_error(n, WEFT_UNSUPPORTED, "output %d, '%.80s', is not supported", k + 1, n->outputs[k]->name);
+    n->outputs[k]->value = v;
+    if (v && v->id >= first) /* made here: it takes the name in the model */
+      v->name = function_take_name(im->ctx, im->function, n->outputs[k]->name);
+  }
+  return true;
+}

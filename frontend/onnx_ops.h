@@ -1,0 +1,36 @@
+/* What the functions of ONNX operators share; the table of rows is onnx_ops.def. */
+#ifndef WEFT_FRONTEND_ONNX_OPS_H
+#define WEFT_FRONTEND_ONNX_OPS_H
+
+#include "frontend/onnx.h"
+
+/* Every function that a row names. */
+#define OP(type, since, until, min_inputs, max_inputs, outputs, build) OnnxBuild build;
+#define VIA(type, since, until, min_inputs, max_inputs, build, code) OnnxBuild build;
+#define MAP(type, since, until, inputs, code, attrs) OnnxBuild onnx_elementwise;
+#include "frontend/onnx_ops.def"
+
+/* ---- onnx_ops_view.c ---- */
+
+/* x with these extents, which have as many elements. */
+Value *node_reshape(ImportNode *n, Value *x, const int64_t *shape, int rank);
+Value *node_transpose(ImportNode *n, Value *x, const int64_t *perm);
+/* x stretched to shape, its axes the last ones of it. */
+Value *node_broadcast(ImportNode *n, Value *x, const int64_t *shape, int rank);
+/* The vector x as the operand along axis `axis` of a tensor of this rank: [C,1,1]. */
+Value *node_along(ImportNode *n, Value *x, int axis, int rank);
+/* A view of the content in a tensor of this shape, all elements v. */
+Value *node_filled(ImportNode *n, DType dtype, double v, const int64_t *shape, int rank);
+/* Extents of v; room for WEFT_MAX_RANK. */
+void node_shape(const Value *v, int64_t *shape);
+
+/* Axes given by attribute (opset < since_input) or by operand 1: sorted out into flags, negative ones counted from the end
+ * of `rank`. given false where there are none. */
+typedef struct {
+  bool given;
+  int n;
+  bool has[WEFT_MAX_RANK];
+} AxisSet;
+AxisSet node_axes(ImportNode *n, int since_input, int rank);
+
+#endif
