@@ -17,10 +17,6 @@ static bool check_buffers(Ctx *ctx, Buffer *const *buffers, size_t n) {
   for (size_t k = 0; k < n; k++) {
     const Buffer *b = buffers[k];
     int64_t shape[WEFT_MAX_RANK];
-    if (b->type->dtype != DT_F32)
-      return diag_error(ctx->diags, WEFT_UNSUPPORTED, LOC_NONE,
-                        "buffer '%s' has element type %s, compiled code works on f32", b->name,
-                        dtype_name(b->type->dtype));
     if (!type_shape(b->type, shape))
       return diag_error(ctx->diags, WEFT_UNSUPPORTED, LOC_NONE,
                         "buffer '%s' is %s, compiled code works on constant dimensions", b->name,
@@ -50,7 +46,7 @@ static bool has_symbol(const Expr *e) {
 }
 
 static bool access_has_symbol(const Access *a) {
-  for (int k = 0; k < a->buffer->type->layout->n; k++)
+  for (int k = 0; k < access_digits(*a); k++)
     if (has_symbol(a->index[k]))
       return true;
   return false;
@@ -58,11 +54,13 @@ static bool access_has_symbol(const Access *a) {
 
 static bool stmts_have_symbol(const Stmt *s) {
   for (; s; s = s->next) {
-    if (s->kind == ST_LOOP && (has_symbol(s->var->a) || has_symbol(s->var->b) || stmts_have_symbol(s->body)))
+    if ((s->kind == ST_LOOP || s->kind == ST_INDEX) && (has_symbol(s->var->a) || has_symbol(s->var->b)))
       return true;
-    if (s->kind != ST_STORE)
+    if (s->kind == ST_LOOP && stmts_have_symbol(s->body))
+      return true;
+    if (s->kind != ST_STORE && s->kind != ST_INDEX)
       continue;
-    bool found = access_has_symbol(&s->target);
+    bool found = s->kind == ST_STORE && access_has_symbol(&s->target);
     for (int k = 0; k < s->n_args && !found; k++)
       found = access_has_symbol(&s->args[k]);
     if (found)
@@ -71,7 +69,7 @@ static bool stmts_have_symbol(const Stmt *s) {
   return false;
 }
 
-/* Reports what is not supported yet: dynamic dimensions and element types but f32. */
+/* Reports what is not supported yet: dynamic dimensions. */
 static bool check_program(const LoopProgram *p) {
   Ctx *ctx = p->ctx;
   if (!check_buffers(ctx, p->inputs.data, p->inputs.len) || !check_buffers(ctx, p->outputs.data, p->outputs.len) ||
@@ -97,13 +95,17 @@ static void open_module(Gen *g) {
   g->hoist = llvm.CreateBuilderInContext(g->context);
   g->i1 = llvm.Int1TypeInContext(g->context);
   g->i8 = llvm.Int8TypeInContext(g->context);
+  g->i16 = llvm.Int16TypeInContext(g->context);
   g->i32 = llvm.Int32TypeInContext(g->context);
   g->i64 = llvm.Int64TypeInContext(g->context);
+  g->f16 = llvm.HalfTypeInContext(g->context);
+  g->f64 = llvm.DoubleTypeInContext(g->context);
   g->f32 = llvm.FloatTypeInContext(g->context);
   g->ptr = llvm.PointerTypeInContext(g->context, 0);
   g->none = llvm.VoidTypeInContext(g->context);
   g->md_scope = llvm.GetMDKindIDInContext(g->context, "alias.scope", strlen("alias.scope"));
   g->md_noalias = llvm.GetMDKindIDInContext(g->context, "noalias", strlen("noalias"));
+  g->md_prof = llvm.GetMDKindIDInContext(g->context, "prof", strlen("prof"));
   static const char pic[] = "PIC Level";
   llvm.AddModuleFlag(g->module, LLVMModuleFlagBehaviorError, pic, sizeof pic - 1,
                      llvm.ValueAsMetadata(llvm.ConstInt(g->i32, 2, false)));
@@ -185,7 +187,8 @@ LLVMMemoryBufferRef gen_program(LoopProgram *p, const CodegenOptions *options, E
   g.weight_offsets = ARENA_ARRAY(ctx->arena, size_t, p->constants.len);
   weights_layout(p, g.weight_offsets);
   g.has_fma = (options->cpu->needs & WEFT_CPU_FMA) != 0;
-  g.lanes = options->cpu->lower.vector_bytes / (int)sizeof(float);
+  g.has_f16c = (options->cpu->needs & WEFT_CPU_F16C) != 0;
+  g.vector_bytes = options->cpu->lower.vector_bytes;
   open_module(&g);
   LLVMMemoryBufferRef buffer = NULL;
   if (gen_nests(&g, exports) && optimise(&g, machine))

@@ -1,4 +1,4 @@
-/* Loads and stores of a nest.
+/* Loads and stores of a nest, and index values.
  *
  * An access is classified by its element offset, flattened over the buffer's digits, as a function of the lane: the
  * same for all lanes (one scalar), or runs of consecutive elements, each one vector instruction; lanes that stand alone
@@ -16,7 +16,6 @@
 
 #include "runtime/model.h"
 
-#define ELEMENT_ALIGN 4
 #define LOCAL_ALIGN 64
 
 /* ---- buffers ---- */
@@ -29,10 +28,9 @@ static int find_buffer(const Gen *g, const Buffer *b) {
 }
 
 static void add_buffer(Gen *g, const Buffer *b) {
-  if (find_buffer(g, b) >= 0)
+  if (!b || find_buffer(g, b) >= 0)
     return;
-  WEFT_ASSERT(b->type->dtype == DT_F32);
-  GenBuffer added = {.buffer = b};
+  GenBuffer added = {.buffer = b, .element = gen_storage_type(g, b->type->dtype)};
   int64_t stride = 1;
   for (int k = b->type->layout->n - 1; k >= 0; k--) {
     added.strides[k] = stride;
@@ -41,16 +39,20 @@ static void add_buffer(Gen *g, const Buffer *b) {
   vec_push(g->ctx->arena, &g->buffers, added);
 }
 
-static void collect_buffers(Gen *g, const Stmt *s) {
+/* Returns true where there is an index statement. */
+static bool collect_buffers(Gen *g, const Stmt *s) {
+  bool indices = false;
   for (; s; s = s->next) {
-    if (s->kind == ST_LOOP)
-      collect_buffers(g, s->body);
-    if (s->kind != ST_STORE)
+    indices = indices || s->kind == ST_INDEX;
+    if (s->kind == ST_LOOP && collect_buffers(g, s->body))
+      indices = true;
+    if (s->kind != ST_STORE && s->kind != ST_INDEX)
       continue;
     for (int k = 0; k < s->n_args; k++)
       add_buffer(g, s->args[k].buffer);
     add_buffer(g, s->target.buffer);
   }
+  return indices;
 }
 
 static LLVMValueRef load_pointer(Gen *g, LLVMValueRef from, size_t offset, const char *name) {
@@ -77,7 +79,8 @@ static LLVMValueRef base_address(Gen *g, const Buffer *b) {
     offset = gen_i64(g, expr_value(b->offset));
     return llvm.BuildGEP2(g->builder, g->i8, base, &offset, 1, b->name);
   case BUF_LOCAL: {
-    LLVMTypeRef type = llvm.ArrayType2(g->f32, (uint64_t)expr_value(type_storage(g->ctx, b->type)));
+    LLVMTypeRef type =
+        llvm.ArrayType2(gen_storage_type(g, b->type->dtype), (uint64_t)expr_value(type_storage(g->ctx, b->type)));
     base = llvm.BuildAlloca(g->builder, type, b->name);
     llvm.SetAlignment(base, LOCAL_ALIGN);
     return base;
@@ -125,14 +128,27 @@ static void add_alias_scopes(Gen *g) {
     if (n_others)
       b->noalias = md_list(g, others, n_others);
   }
+  if (n)
+    g->fault_noalias = md_list(g, scopes, n);
 }
 
 void gen_buffers(Gen *g) {
   g->buffers.len = 0;
-  collect_buffers(g, g->nest->body);
+  bool indices = collect_buffers(g, g->nest->body);
   for (size_t k = 0; k < g->buffers.len; k++)
     g->buffers.data[k].base = base_address(g, g->buffers.data[k].buffer);
+  g->fault = indices ? load_pointer(g, llvm.GetParam(g->function, 0), offsetof(WeftFrame, fault), "fault") : NULL;
+  g->fault_noalias = NULL;
   add_alias_scopes(g);
+}
+
+/* Atomic, since other threads may store the same; in no buffer. */
+void gen_store_fault(Gen *g) {
+  LLVMValueRef store = llvm.BuildStore(g->builder, llvm.ConstInt(g->i32, 1, false), g->fault);
+  llvm.SetOrdering(store, LLVMAtomicOrderingMonotonic);
+  llvm.SetAlignment(store, sizeof(int32_t));
+  if (g->fault_noalias)
+    llvm.SetMetadata(store, g->md_noalias, g->fault_noalias);
 }
 
 /* ---- classification ---- */
@@ -151,11 +167,10 @@ static const Expr *flat_offset(Gen *g, const Access *access, int slot) {
   return gen_subst(g, offset);
 }
 
-static Lanes classify(Gen *g, const Access *access, GenLanes v) {
+/* offset: of an element, or the value of an index. */
+static Lanes classify(Gen *g, const Expr *offset, int slot, GenLanes v) {
   Ctx *ctx = g->ctx;
-  Lanes a = {.slot = find_buffer(g, access->buffer), .n = 1};
-  const Expr *offset = flat_offset(g, access, a.slot);
-  a.first = offset;
+  Lanes a = {.slot = slot, .n = 1, .first = offset};
   if (!v.lanes)
     return a;
   a.first = expr_subst(ctx, offset, v.var, v.first);
@@ -199,19 +214,20 @@ static LLVMValueRef address(Gen *g, const Lanes *a, int l) {
 
 static void annotate(Gen *g, int slot, LLVMValueRef instruction) {
   const GenBuffer *b = &g->buffers.data[slot];
-  llvm.SetAlignment(instruction, ELEMENT_ALIGN);
+  llvm.SetAlignment(instruction, (unsigned)dtype_size(b->buffer->type->dtype));
   if (b->scope)
     llvm.SetMetadata(instruction, g->md_scope, b->scope);
   if (b->noalias)
     llvm.SetMetadata(instruction, g->md_noalias, b->noalias);
 }
 
-static LLVMTypeRef run_type(Gen *g, int n) {
-  return n == 1 ? g->f32 : llvm.VectorType(g->f32, (unsigned)n);
+static LLVMTypeRef run_type(LLVMTypeRef element, int n) {
+  return n == 1 ? element : llvm.VectorType(element, (unsigned)n);
 }
 
 static LLVMValueRef load_run(Gen *g, const Lanes *a, int l, int n) {
-  LLVMValueRef value = llvm.BuildLoad2(g->builder, run_type(g, n), address(g, a, l), "");
+  LLVMTypeRef type = run_type(g->buffers.data[a->slot].element, n);
+  LLVMValueRef value = llvm.BuildLoad2(g->builder, type, address(g, a, l), "");
   annotate(g, a->slot, value);
   return value;
 }
@@ -241,22 +257,55 @@ static LLVMValueRef extract_run(Gen *g, LLVMValueRef whole, int l, int n) {
   return shuffle(g, whole, llvm.GetPoison(llvm.TypeOf(whole)), mask, n);
 }
 
-LLVMValueRef gen_load(Gen *g, const Access *access, GenLanes lanes) {
-  Lanes a = classify(g, access, lanes);
-  if (run_length(g, &a, 0) == a.n)
-    return load_run(g, &a, 0, a.n);
-  LLVMValueRef whole = llvm.GetPoison(run_type(g, a.n));
-  for (int l = 0, n; l < a.n; l += n) {
-    n = run_length(g, &a, l);
-    LLVMValueRef run = load_run(g, &a, l, n);
+/* The lanes of an index value: one after another, or each for itself. */
+static LLVMValueRef index_value(Gen *g, const Lanes *a) {
+  if (a->n == 1)
+    return gen_index(g, a->first);
+  LLVMValueRef *steps = ARENA_ARRAY(g->ctx->arena, LLVMValueRef, a->n);
+  LLVMValueRef whole = llvm.GetPoison(llvm.VectorType(g->i64, (unsigned)a->n));
+  int64_t step = 0;
+  bool constant = true;
+  for (int l = 0; l < a->n; l++) {
+    const Expr *lane = a->offset ? a->offset[l] : expr_add_const(g->ctx, a->first, l);
+    constant = constant && expr_is_const(expr_sub(g->ctx, lane, a->first), &step);
+    if (constant)
+      steps[l] = gen_i64(g, step);
+  }
+  if (constant)
+    return llvm.BuildAdd(g->builder, gen_splat(g, gen_index(g, a->first), a->n),
+                         llvm.ConstVector(steps, (unsigned)a->n), "");
+  for (int l = 0; l < a->n; l++)
+    whole = llvm.BuildInsertElement(g->builder, whole, gen_index(g, a->offset[l]), gen_i64(g, l), "");
+  return whole;
+}
+
+static LLVMValueRef load_lanes(Gen *g, const Lanes *a) {
+  if (run_length(g, a, 0) == a->n)
+    return load_run(g, a, 0, a->n);
+  LLVMValueRef whole = llvm.GetPoison(run_type(g->buffers.data[a->slot].element, a->n));
+  for (int l = 0, n; l < a->n; l += n) {
+    n = run_length(g, a, l);
+    LLVMValueRef run = load_run(g, a, l, n);
     whole = n == 1 ? llvm.BuildInsertElement(g->builder, whole, run, gen_i64(g, l), "")
-                   : insert_run(g, whole, a.n, run, l, n);
+                   : insert_run(g, whole, a->n, run, l, n);
   }
   return whole;
 }
 
+LLVMValueRef gen_load(Gen *g, const Access *access, GenLanes lanes) {
+  if (!access->buffer) {
+    Lanes a = classify(g, gen_subst(g, access->index[0]), -1, lanes);
+    return index_value(g, &a);
+  }
+  int slot = find_buffer(g, access->buffer);
+  Lanes a = classify(g, flat_offset(g, access, slot), slot, lanes);
+  return gen_from_storage(g, load_lanes(g, &a), access->buffer->type->dtype);
+}
+
 void gen_store(Gen *g, const Access *access, LLVMValueRef value, GenLanes lanes) {
-  Lanes a = classify(g, access, lanes);
+  int slot = find_buffer(g, access->buffer);
+  Lanes a = classify(g, flat_offset(g, access, slot), slot, lanes);
+  value = gen_to_storage(g, value, access->buffer->type->dtype);
   bool vector = gen_is_vector(value);
   for (int l = 0, n; l < a.n; l += n) {
     n = run_length(g, &a, l);

@@ -38,6 +38,7 @@ typedef struct {
 /* A buffer that the nest touches. Locals are allocas; SROA makes registers of them where their indices are constant. */
 typedef struct {
   const Buffer *buffer;
+  LLVMTypeRef element; /* as it lies in memory */
   LLVMValueRef base;
   LLVMValueRef scope, noalias; /* metadata of its loads and stores; NULL for locals */
   int64_t strides[WEFT_MAX_DIGITS];
@@ -53,10 +54,10 @@ typedef struct {
   LLVMModuleRef module;
   LLVMBuilderRef builder; /* at the end of the block under construction */
   LLVMBuilderRef hoist;   /* in a scope's head; see gen_hoist_at */
-  LLVMTypeRef i1, i8, i32, i64, f32, ptr, none;
-  unsigned md_scope, md_noalias;
-  bool has_fma;
-  int lanes;       /* floats in a vector register */
+  LLVMTypeRef i1, i8, i16, i32, i64, f16, f32, f64, ptr, none;
+  unsigned md_scope, md_noalias, md_prof;
+  bool has_fma, has_f16c;
+  int vector_bytes;
   GenMap expanded; /* Scalar id to the scalar after scalar_expand */
 
   /* the nest */
@@ -65,6 +66,9 @@ typedef struct {
   GenScope *scope;
   VEC(GenVar) vars;
   VEC(GenBuffer) buffers;
+  LLVMValueRef
+      fault; /* address of the run's fault flag; metadata: it is none of the buffers. NULL without index statements */
+  LLVMValueRef fault_noalias;
   int64_t stores; /* emitted so far, against GEN_MAX_STORES */
 } Gen;
 
@@ -86,7 +90,8 @@ LLVMValueRef gen_address(Gen *g, int slot, const Expr *offset);
 
 /* ---- llvm_access.c: loads and stores ---- */
 
-/* Finds the buffers of the nest, loads their addresses at the function's entry, makes allocas and metadata. */
+/* Finds the buffers of the nest, loads their addresses and that of the fault flag at the function's entry, makes
+ * allocas and metadata. */
 void gen_buffers(Gen *g);
 /* An access by `lanes` lanes in lockstep, lane l having var = first + l; lanes 0: not in a vector loop. A load whose
  * lanes all read one element gives a scalar. A value to store is a scalar (for every lane) or a vector of `lanes`. */
@@ -95,16 +100,38 @@ typedef struct {
   const Expr *first;
   int lanes;
 } GenLanes;
+/* Values are of the access's compute type. */
 LLVMValueRef gen_load(Gen *g, const Access *access, GenLanes lanes);
 void gen_store(Gen *g, const Access *access, LLVMValueRef value, GenLanes lanes);
+/* Sets the run's fault flag. */
+void gen_store_fault(Gen *g);
+
+/* ---- llvm_convert.c: element types ---- */
+
+/* What an element of this type is in memory: bool is a byte, f16 and bf16 are their 16 bits. */
+LLVMTypeRef gen_storage_type(const Gen *g, DType dtype);
+/* What a value of this compute type is in a register: bool is one bit. */
+LLVMTypeRef gen_compute_type(const Gen *g, DType dtype);
+/* Scalars or vectors. */
+LLVMValueRef gen_from_storage(Gen *g, LLVMValueRef value, DType dtype);
+LLVMValueRef gen_to_storage(Gen *g, LLVMValueRef value, DType dtype);
+LLVMValueRef gen_cast(Gen *g, LLVMValueRef value, DType from, DType to);
+bool gen_is_vector(LLVMValueRef value);
+/* A vector type of `element` as wide as `like`, or `element` itself where that is a scalar. */
+LLVMTypeRef gen_type_like(LLVMTypeRef element, LLVMValueRef like);
+/* This number in each lane of an integer, the shape being that of `like`. */
+LLVMValueRef gen_int_like(Gen *g, LLVMTypeRef element, LLVMValueRef like, int64_t value);
+LLVMValueRef gen_splat(Gen *g, LLVMValueRef scalar, int lanes);
+/* types: those the intrinsic is overloaded on. */
+LLVMValueRef gen_intrinsic(Gen *g, const char *name, LLVMTypeRef *types, int n_types, LLVMValueRef *args, int n);
 
 /* ---- llvm_scalar.c ---- */
 
-/* Operands are scalars or vectors of one width; the result is a scalar where all used operands are. */
+/* Operands are scalars or vectors of one width, of their compute types; the result is a scalar where all used operands
+ * are. */
 LLVMValueRef gen_scalar(Gen *g, const Scalar *value, const LLVMValueRef *args);
-bool gen_is_vector(LLVMValueRef value);
-LLVMValueRef gen_splat(Gen *g, LLVMValueRef scalar, int lanes);
-LLVMValueRef gen_intrinsic(Gen *g, const char *name, LLVMTypeRef type, LLVMValueRef *args, int n);
+/* Bytes of the widest value that is computed in it. */
+int gen_scalar_width(Gen *g, const Scalar *value);
 
 /* ---- llvm_nest.c: loops ---- */
 

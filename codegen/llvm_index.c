@@ -180,7 +180,7 @@ static LLVMValueRef address_of_terms(Gen *g, int slot, const Expr *offset) {
   const Expr *outer = terms_outside(g, offset, scope->depth);
   LLVMValueRef base = address_of_terms(g, slot, outer);
   LLVMValueRef index = gen_index(g, expr_sub(g->ctx, offset, outer));
-  address = llvm.BuildGEP2(hoist_to(g, scope), g->f32, base, &index, 1, "");
+  address = llvm.BuildGEP2(hoist_to(g, scope), g->buffers.data[slot].element, base, &index, 1, "");
   gen_map_put(g->ctx->arena, &scope->values, key, address);
   return address;
 }
@@ -191,5 +191,5 @@ LLVMValueRef gen_address(Gen *g, int slot, const Expr *offset) {
   if (!constant)
     return address;
   LLVMValueRef index = gen_i64(g, constant);
-  return llvm.BuildGEP2(g->builder, g->f32, address, &index, 1, "");
+  return llvm.BuildGEP2(g->builder, g->buffers.data[slot].element, address, &index, 1, "");
 }

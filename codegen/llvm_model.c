@@ -6,8 +6,9 @@
 #include "runtime/model.h"
 
 /* What the constants below are laid out as: LLVM's natural alignment must give the structs of C. */
-_Static_assert(sizeof(WeftNest) == 32 && offsetof(WeftNest, count) == 16 && offsetof(WeftNest, work) == 24,
-               "WeftNest is {ptr, ptr, i64, i64}");
+_Static_assert(sizeof(WeftNest) == 40 && offsetof(WeftNest, count) == 16 && offsetof(WeftNest, work) == 24 &&
+                   offsetof(WeftNest, what) == 32,
+               "WeftNest is {ptr, ptr, i64, i64, ptr}");
 _Static_assert(sizeof(WeftPort) == 24 && offsetof(WeftPort, bytes) == 8 && offsetof(WeftPort, align) == 16,
                "WeftPort is {ptr, i64, i64}");
 _Static_assert(offsetof(WeftModel, cpu_needs) == 4 && offsetof(WeftModel, cpu_name) == 8 &&
@@ -56,8 +57,8 @@ static LLVMValueRef add_nests(Gen *g, const GenNest *nests, size_t n) {
   for (const Nest *nest = g->program->first; nest; nest = nest->next, k++)
     rows[k] = struct_of(g,
                         (LLVMValueRef[]){nests[k].function, add_text(g, nest->name), gen_i64(g, nests[k].count),
-                                         gen_i64(g, nest_work(g->ctx, nest))},
-                        4);
+                                         gen_i64(g, nest_work(g->ctx, nest)), add_text(g, nest->what)},
+                        5);
   return add_table(g, "nests", rows, n);
 }
 

@@ -11,8 +11,19 @@
  *   exit:
  *
  * with the first test left out where it is known to hold. `unroll` loops, and loops of one iteration, are expanded by
- * putting constants in place of their variable. `vector` loops are cut into vectors of the target's width and a rest:
- * legal because no lane meets another's element (lower/loop_check.c). */
+ * putting constants in place of their variable. `vector` loops are cut into vectors of the target's width, for the
+ * widest of the values that they compute, and a rest: legal because no lane meets another's element
+ * (lower/loop_check.c).
+ *
+ * An index statement, `index j in lo..hi = value`, opens a scope like a loop of one iteration does, which lasts to the
+ * end of its block:
+ *
+ *       lo <= value < hi ? in : out
+ *   out: set the fault flag
+ *       lo < hi ? in : exit
+ *   in:  j = clamped value
+ *   body: the rest of the block
+ *   exit: */
 #include "codegen/llvm_gen.h"
 
 static void gen_block(Gen *g, const Stmt *s);
@@ -71,17 +82,33 @@ static void push_value(Gen *g, const Expr *var, LLVMValueRef value) {
 
 /* ---- statements ---- */
 
-static void gen_statement(Gen *g, const Stmt *s, GenLanes lanes) {
-  g->stores++;
+static LLVMValueRef *gen_args(Gen *g, const Stmt *s, GenLanes lanes) {
   LLVMValueRef *args = ARENA_ARRAY(g->ctx->arena, LLVMValueRef, s->n_args);
   for (int k = 0; k < s->n_args; k++)
     args[k] = gen_load(g, &s->args[k], lanes);
-  gen_store(g, &s->target, gen_scalar(g, s->value, args), lanes);
+  return args;
+}
+
+static void gen_statement(Gen *g, const Stmt *s, GenLanes lanes) {
+  g->stores++;
+  gen_store(g, &s->target, gen_scalar(g, s->value, gen_args(g, s, lanes)), lanes);
+}
+
+/* Lanes of one vector: as many as the widest value that the loop computes, loads or stores has room for. */
+static int vector_lanes(Gen *g, const Stmt *loop) {
+  int widest = 1;
+  for (const Stmt *s = loop->body; s; s = s->next) {
+    int width = gen_scalar_width(g, s->value), target = (int)dtype_size(s->target.buffer->type->dtype);
+    width = width > target ? width : target;
+    widest = width > widest ? width : widest;
+  }
+  return g->vector_bytes / widest;
 }
 
 static void gen_vector(Gen *g, const Stmt *loop, const Expr *lo, int64_t n) {
-  for (int64_t k = 0; k < n; k += g->lanes) {
-    int lanes = n - k < g->lanes ? (int)(n - k) : g->lanes;
+  int most = vector_lanes(g, loop);
+  for (int64_t k = 0; k < n; k += most) {
+    int lanes = n - k < most ? (int)(n - k) : most;
     const Expr *first = expr_add_const(g->ctx, lo, k);
     if (lanes == 1)
       push_constant(g, loop->var, first);
@@ -119,12 +146,56 @@ static void gen_loop(Gen *g, const Stmt *s) {
   }
 }
 
+/* A conditional branch whose second way is hardly ever taken. */
+static void branch_likely(Gen *g, LLVMValueRef condition, LLVMBasicBlockRef likely, LLVMBasicBlockRef unlikely) {
+  static const char name[] = "branch_weights";
+  LLVMValueRef branch = llvm.BuildCondBr(g->builder, condition, likely, unlikely);
+  LLVMMetadataRef weights[] = {llvm.MDStringInContext2(g->context, name, sizeof name - 1),
+                               llvm.ValueAsMetadata(llvm.ConstInt(g->i32, 1 << 20, false)),
+                               llvm.ValueAsMetadata(llvm.ConstInt(g->i32, 1, false))};
+  llvm.SetMetadata(branch, g->md_prof, llvm.MetadataAsValue(g->context, llvm.MDNodeInContext2(g->context, weights, 3)));
+}
+
+/* An index statement and the rest of its block. */
+static void gen_indexed(Gen *g, const Stmt *s) {
+  LLVMBuilderRef b = g->builder;
+  g->stores++;
+  LLVMValueRef value = gen_scalar(g, s->value, gen_args(g, s, (GenLanes){0}));
+  const Expr *lo_expr = gen_subst(g, s->var->a), *hi_expr = gen_subst(g, s->var->b);
+  LLVMValueRef lo = gen_index(g, lo_expr), hi = gen_index(g, hi_expr);
+  LLVMBasicBlockRef in = new_block(g, s->var->name), out = new_block(g, "out"), body = new_block(g, "body");
+  LLVMBasicBlockRef exit = new_block(g, "exit");
+  LLVMValueRef inside =
+      llvm.BuildAnd(b, llvm.BuildICmp(b, LLVMIntSGE, value, lo, ""), llvm.BuildICmp(b, LLVMIntSLT, value, hi, ""), "");
+  branch_likely(g, inside, in, out);
+  llvm.PositionBuilderAtEnd(b, out);
+  gen_store_fault(g);
+  llvm.BuildCondBr(b, llvm.BuildICmp(b, LLVMIntSLT, lo, hi, ""), in, exit);
+  llvm.PositionBuilderAtEnd(b, in);
+  LLVMValueRef last = llvm.BuildSub(b, hi, gen_i64(g, 1), "");
+  LLVMValueRef low = llvm.BuildSelect(b, llvm.BuildICmp(b, LLVMIntSGT, value, lo, ""), value, lo, "");
+  LLVMValueRef clamped = llvm.BuildSelect(b, llvm.BuildICmp(b, LLVMIntSLT, low, last, ""), low, last, s->var->name);
+  GenScope scope;
+  open_scope(g, &scope, in, body);
+  push_value(g, s->var, clamped);
+  gen_block(g, s->next);
+  g->vars.len--;
+  g->scope = scope.outer;
+  llvm.BuildBr(b, exit);
+  llvm.MoveBasicBlockAfter(exit, llvm.GetInsertBlock(b));
+  llvm.PositionBuilderAtEnd(b, exit);
+}
+
 static void gen_block(Gen *g, const Stmt *s) {
   for (; s && g->stores <= GEN_MAX_STORES; s = s->next)
-    if (s->kind == ST_LOOP)
+    if (s->kind == ST_LOOP) {
       gen_loop(g, s);
-    else if (s->kind == ST_STORE)
+    } else if (s->kind == ST_STORE) {
       gen_statement(g, s, (GenLanes){0});
+    } else if (s->kind == ST_INDEX) {
+      gen_indexed(g, s);
+      return;
+    }
 }
 
 /* ---- the function ---- */

@@ -60,6 +60,23 @@ bool graph_string(const Graph *g, const YamlNode *at, const char *node, const ch
   return true;
 }
 
+bool graph_dtype(const Graph *g, const YamlNode *at, const char *node, const char *what, DType *out) {
+  const char *text;
+  if (!graph_string(g, at, node, what, &text))
+    return false;
+  if (dtype_parse(text, strlen(text), out))
+    return true;
+  const char *known[DT_COUNT];
+  Str list = str_new(g->ctx->arena);
+  for (int k = 0; k < DT_COUNT; k++) {
+    known[k] = dtype_name((DType)k);
+    str_printf(&list, "%s%s", k ? ", " : "", known[k]);
+  }
+  return diag_error(g->ctx->diags, WEFT_MALFORMED, graph_loc(g, at, node),
+                    "%s: unknown dtype '%.60s'; expected one of %s%s", what, text, list.data,
+                    graph_suggestion(g, text, known, DT_COUNT));
+}
+
 static bool parse_int(const YamlNode *at, int64_t *out) {
   if (at->kind != YAML_SCALAR || !at->plain)
     return false;

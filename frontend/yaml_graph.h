@@ -64,6 +64,7 @@ bool graph_is_map(const Graph *g, const YamlNode *at, const char *node, const ch
 bool graph_check_keys(const Graph *g, const YamlNode *map, const char *node, const char *what, const char *const *known,
                       size_t n);
 bool graph_string(const Graph *g, const YamlNode *at, const char *node, const char *what, const char **out);
+bool graph_dtype(const Graph *g, const YamlNode *at, const char *node, const char *what, DType *out);
 bool graph_int(const Graph *g, const YamlNode *at, const char *node, const char *what, int64_t *out);
 bool graph_float(const Graph *g, const YamlNode *at, const char *node, const char *what, double *out);
 /* A list of integers; one integer alone is a list of one. At most `max`. */

@@ -64,6 +64,7 @@ static bool read_attribute(const Graph *g, GraphNode *node, const AttrDef *attr,
   int64_t i;
   double f;
   const char *word;
+  DType dtype;
   switch (attr->kind) {
   case ATTR_INT:
     if (!graph_int(g, at, node->loc.node, attr->name, &i))
@@ -85,6 +86,11 @@ static bool read_attribute(const Graph *g, GraphNode *node, const AttrDef *attr,
       return diag_error(g->ctx->diags, WEFT_MALFORMED, graph_loc(g, at, node->loc.node),
                         "%s is '%.60s'; expected one of %s", attr->name, word, attr->words);
     op_set_word(node->op, attr->name, i);
+    return true;
+  case ATTR_DTYPE:
+    if (!graph_dtype(g, at, node->loc.node, attr->name, &dtype))
+      return false;
+    op_set_dtype(node->op, attr->name, dtype);
     return true;
   case ATTR_CONSTANT:
     break;

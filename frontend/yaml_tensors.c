@@ -87,23 +87,6 @@ static const Layout *spec_layout(const Graph *g, GraphName *name, const char *wh
   return NULL;
 }
 
-static bool read_dtype(const Graph *g, const YamlNode *at, const char *what, DType *out) {
-  const char *text;
-  if (!graph_string(g, at, NULL, arena_printf(g->ctx->arena, "%s: dtype", what), &text))
-    return false;
-  if (dtype_parse(text, strlen(text), out))
-    return true;
-  const char *known[DT_COUNT];
-  Str list = str_new(g->ctx->arena);
-  for (int k = 0; k < DT_COUNT; k++) {
-    known[k] = dtype_name((DType)k);
-    str_printf(&list, "%s%s", k ? ", " : "", known[k]);
-  }
-  return diag_error(g->ctx->diags, WEFT_MALFORMED, graph_loc(g, at, NULL),
-                    "%s: unknown dtype '%.60s'; expected one of %s%s", what, text, list.data,
-                    graph_suggestion(g, text, known, DT_COUNT));
-}
-
 static bool is_symbol(const char *s) {
   static const char *const words[] = {"div", "mod", "min", "max"}; /* operators of the text form */
   static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
@@ -164,7 +147,7 @@ static bool read_input(Graph *g, GraphName *name) {
   DType dtype;
   int rank;
   Dim dims[WEFT_MAX_RANK];
-  if (!read_dtype(g, dtype_at, what, &dtype) || !read_shape(g, shape_at, what, true, &rank, dims))
+  if (!graph_dtype(g, dtype_at, NULL, arena_printf(g->ctx->arena, "%s: dtype", what), &dtype) || !read_shape(g, shape_at, what, true, &rank, dims))
     return false;
   const Layout *layout = spec_layout(g, name, what, rank);
   const Type *type = layout ? type_in_order(g, shape_at, what, dtype, rank, dims, layout) : NULL;
@@ -191,7 +174,7 @@ static const Tensor *read_tensor(Graph *g, const GraphName *name, const char *wh
                data ? "both 'file' and 'data'" : "neither 'file' nor 'data'");
     return NULL;
   }
-  if ((dtype_at && !read_dtype(g, dtype_at, what, &dtype)) ||
+  if ((dtype_at && !graph_dtype(g, dtype_at, NULL, arena_printf(g->ctx->arena, "%s: dtype", what), &dtype)) ||
       (shape_at && !read_shape(g, shape_at, what, false, &rank, dims)))
     return NULL;
   for (int k = 0; k < rank; k++)

@@ -53,6 +53,9 @@ void op_set_float(Op *op, const char *name, double v) {
 void op_set_word(Op *op, const char *name, int64_t word) {
   attr_of_kind(op, name, ATTR_WORD)->i = word;
 }
+void op_set_dtype(Op *op, const char *name, DType dtype) {
+  attr_of_kind(op, name, ATTR_DTYPE)->i = dtype;
+}
 void op_set_constant(Op *op, const char *name, Constant *c) {
   attr_of_kind(op, name, ATTR_CONSTANT)->constant = c;
 }

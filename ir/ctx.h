@@ -19,7 +19,7 @@ typedef struct Ctx {
   Diags *diags;
   Intern strings, exprs, layouts, types, scalars;
   uint32_t next_expr_id, next_layout_id, next_type_id, next_scalar_id;
-  void *function_cache[32]; /* parsed scalar functions, see scalar.c */
+  void *function_cache[2][32]; /* parsed scalar functions in f32 and f64, see scalar_expand.c */
 } Ctx;
 
 Ctx *ctx_create(void);

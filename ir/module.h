@@ -102,6 +102,7 @@ void op_set_int(Op *op, const char *name, int64_t v);
 void op_set_ints(Ctx *ctx, Op *op, const char *name, const int64_t *v, int n);
 void op_set_float(Op *op, const char *name, double v);
 void op_set_word(Op *op, const char *name, int64_t word); /* by its number in the row */
+void op_set_dtype(Op *op, const char *name, DType dtype);
 /* Gives the op other operands, as op_create does. */
 void op_set_operands(Ctx *ctx, Op *op, Value *const *operands, int n);
 void op_set_constant(Op *op, const char *name, Constant *c);

@@ -12,21 +12,23 @@
 /* In parentheses while they travel through macros, so that their commas part nothing. */
 #define BRACES(...) {__VA_ARGS__}
 #define OPERANDS(...) (__VA_ARGS__)
-#define OPERAND(name, roles) {name, roles, false, false, false}
-#define OPTIONAL(name, roles) {name, roles, true, false, false}
-#define ALONG(name) {name, "", false, true, false}
-#define MANY(name, roles) {name, roles, false, false, true}
+#define OPERAND(name, roles) {name, roles, false, false, false, false}
+#define CONDITION(name) {name, "", false, false, false, true}
+#define OPTIONAL(name, roles) {name, roles, true, false, false, false}
+#define ALONG(name) {name, "", false, true, false, false}
+#define MANY(name, roles) {name, roles, false, false, true, false}
 #define ATTRS(...) (__VA_ARGS__)
 #define INT(name, fill) {name, ATTR_INT, LEN_ANY, false, fill, NULL}
 #define REQUIRED_INT(name) {name, ATTR_INT, LEN_ANY, true, 0, NULL}
 #define INTS(name, len, fill) {name, ATTR_INTS, len, false, fill, NULL}
 #define FLOAT(name, fill) {name, ATTR_FLOAT, LEN_ANY, false, fill, NULL}
 #define WORD(name, words) {name, ATTR_WORD, LEN_ANY, false, 0, words}
+#define DTYPE(name) {name, ATTR_DTYPE, LEN_ANY, true, 0, NULL}
 #define REQUIRED_FLOAT(name) {name, ATTR_FLOAT, LEN_ANY, true, 0, NULL}
 #define REQUIRED_INTS(name, len) {name, ATTR_INTS, len, true, 0, NULL}
 #define CONSTANT(name) {name, ATTR_CONSTANT, LEN_ANY, true, 0, NULL}
 
-#define ROW(code_, name_, family, spatial_, traits_, operands_, roles_, attrs_, expression_, doc_, view_index_)        \
+#define ROW(code_, name_, family, spatial_, traits_, operands_, roles_, attrs_, types_, expression_, doc_, view_index_)        \
   [OP_##code_] = {.code = OP_##code_,                                                                                  \
                   .name = name_,                                                                                       \
                   .doc = doc_,                                                                                         \
@@ -37,15 +39,19 @@
                   .operands = BRACES operands_,                                                                        \
                   .result_roles = roles_,                                                                              \
                   .attrs = BRACES attrs_,                                                                              \
+                  .types = types_,                                                                                     \
                   .expression = expression_,                                                                           \
                   .infer = family##_infer,                                                                             \
                   .layout = family##_layout,                                                                           \
                   .eval = family##_eval,                                                                               \
                   .view_index = view_index_},
 #define OP(code, name, family, spatial, traits, operands, roles, attrs, doc)                                           \
-  ROW(code, name, family, spatial, traits, operands, roles, attrs, NULL, doc, VIEW_INDEX_##traits(family))
-#define ELEMENTWISE(code, name, operands, attrs, expression, doc)                                                      \
-  ROW(code, name, elementwise, 0, OP_ELEMENTWISE, operands, "", attrs, expression, doc, NULL)
+  ROW(code, name, family, spatial, traits, operands, roles, attrs, NULL, NULL, doc, VIEW_INDEX_##traits(family))
+#define ELEMENTWISE(code, name, types, operands, attrs, expression, doc)                                                      \
+  ROW(code, name, elementwise, 0, OP_ELEMENTWISE, operands, "", attrs, types, expression, doc, NULL)
+
+#define COMPOSITE(code, name, operands, attrs, formula, doc)                                                            \
+  ROW(code, name, composite, 0, OP_COMPOSITE, operands, "", attrs, NULL, formula, doc, NULL)
 
 const OpDef op_table[OP_COUNT] = {
 #include "ir/ops.def"
@@ -71,6 +77,26 @@ int op_attr_index(const OpDef *def, const char *name, size_t len) {
     if (strlen(def->attrs[k].name) == len && memcmp(def->attrs[k].name, name, len) == 0)
       return k;
   return -1;
+}
+
+static const struct {
+  char letter;
+  const char *words;
+} classes[] = {{'f', "floats"}, {'i', "integers"}, {'b', "bool"}};
+enum { N_CLASSES = sizeof classes / sizeof *classes };
+
+bool op_types_hold(const char *types, DType dtype) {
+  char letter = dtype_is_float(dtype) ? 'f' : dtype_is_int(dtype) ? 'i' : 'b';
+  return memchr(types, letter, strcspn(types, ">")) != NULL;
+}
+
+const char *op_types_text(Ctx *ctx, const char *types) {
+  int n = (int)strcspn(types, ">"), said = 0;
+  Str text = str_new(ctx->arena);
+  for (int k = 0; k < N_CLASSES; k++)
+    if (memchr(types, classes[k].letter, (size_t)n))
+      str_printf(&text, "%s%s", said++ == 0 ? "" : said == n ? " and " : ", ", classes[k].words);
+  return text.data;
 }
 
 const OperandDef *op_operand(const OpDef *def, int k) {

@@ -11,14 +11,14 @@
 #define OP_MAX_OPERANDS 4 /* of a row; where the last one is variadic an op may have any number */
 #define OP_MAX_ATTRS 8
 
-typedef enum { ATTR_INT, ATTR_INTS, ATTR_FLOAT, ATTR_WORD, ATTR_CONSTANT } AttrKind;
+typedef enum { ATTR_INT, ATTR_INTS, ATTR_FLOAT, ATTR_WORD, ATTR_DTYPE, ATTR_CONSTANT } AttrKind;
 
 struct Constant;
 
 /* An attribute's value. */
 typedef struct {
   bool set;          /* false: not given, and the row's default does not apply (required ones are always set) */
-  int64_t i;         /* ATTR_INT; ATTR_WORD: the number of the word in its row */
+  int64_t i;         /* ATTR_INT; ATTR_WORD: the number of the word in its row; ATTR_DTYPE: the DType */
   double f;          /* ATTR_FLOAT */
   int n;             /* ATTR_INTS */
   const int64_t *ints;
@@ -41,10 +41,11 @@ typedef struct {
  * "OI*" kernel of a convolution, "IO*" of a transposed one, "C" a vector along channels; "" plain.
  * variadic: the last operand of its row, given once or more.
  * A plain operand of an elementwise op takes part in numpy's broadcasting in the frontends; `along_axis`: there, a
- * rank-1 operand lies along the frontend attribute `axis` (prelu's slope) instead of the last axis. */
+ * rank-1 operand lies along the frontend attribute `axis` (prelu's slope) instead of the last axis.
+ * is_bool: an operand of an elementwise op that is bool whatever the element type of the others is. */
 typedef struct {
   const char *name, *roles;
-  bool optional, along_axis, variadic;
+  bool optional, along_axis, variadic, is_bool;
 } OperandDef;
 
 typedef enum {
@@ -52,12 +53,15 @@ typedef enum {
   OP_VIEW = 2,        /* result[i] = operand 0 at view_index(i): never computed where a reader can follow it */
   OP_CONTRACTION = 4, /* reduces (sums products, takes a maximum); takes an epilogue */
   OP_COPY = 8,        /* result[i] = operand 0 at i, in another layout */
-  OP_LEAF = 16        /* no operands, no computation: constant */
+  OP_LEAF = 16,       /* no operands, no computation: constant */
+  OP_MOVE = 32,       /* each element of the result is one of an operand, or a constant; takes an epilogue */
+  OP_COMPOSITE = 64   /* a formula over other ops, which expand-composites puts in its place */
 } OpTraits;
 
 typedef enum {
 #define OP(code, ...) OP_##code,
 #define ELEMENTWISE(code, ...) OP_##code,
+#define COMPOSITE(code, ...) OP_##code,
 #include "ir/ops.def"
   OP_COUNT
 } OpCode;
@@ -85,6 +89,9 @@ typedef struct OpDef {
   OperandDef operands[OP_MAX_OPERANDS];
   const char *result_roles;
   AttrDef attrs[OP_MAX_ATTRS];
+  /* Elementwise: which element types T the operands may have, one letter each, f: floats, i: integers, b: bool; and
+   * behind '>' that of the result where it is not T, bool or the attribute `to`. */
+  const char *types;
   const char *expression; /* elementwise: over operand and attribute names; composites: ir/composite.h */
   OpInfer *infer;
   OpLayout *layout;
@@ -98,6 +105,9 @@ const OpDef *op_find(const char *name, size_t len); /* NULL where unknown */
 const char *op_nearest(Ctx *ctx, const char *name);             /* a similar op's name, or NULL */
 /* Index of an attribute in its row, -1 where it has none of this name. */
 int op_attr_index(const OpDef *def, const char *name, size_t len);
+/* The element types that letters stand for, in words: "fi" gives "floats and integers". */
+const char *op_types_text(Ctx *ctx, const char *types);
+bool op_types_hold(const char *types, DType dtype);
 /* The row of operand k of an op, which may be one of many. */
 const OperandDef *op_operand(const OpDef *def, int k);
 bool op_is_variadic(const OpDef *def);

@@ -223,6 +223,15 @@ static bool parse_attr_word(Lexer *lex, Op *op, const AttrDef *def) {
   return true;
 }
 
+static bool parse_attr_dtype(Lexer *lex, Op *op, const AttrDef *def) {
+  DType dtype;
+  if (lex->word.kind != WORD_NAME || !dtype_parse(lex->word.start, lex->word.len, &dtype))
+    return lex_expected(lex, "an element type such as f32");
+  op_set_dtype(op, def->name, dtype);
+  lex_take(lex);
+  return true;
+}
+
 static bool parse_attr_value(Parser *p, Op *op, int index) {
   Lexer *lex = &p->lex;
   const AttrDef *def = &op->def->attrs[index];
@@ -248,6 +257,8 @@ static bool parse_attr_value(Parser *p, Op *op, int index) {
     return true;
   case ATTR_WORD:
     return parse_attr_word(lex, op, def);
+  case ATTR_DTYPE:
+    return parse_attr_dtype(lex, op, def);
   case ATTR_CONSTANT:
     if (!parse_constant_ref(p, &constant))
       return false;

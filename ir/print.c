@@ -207,6 +207,7 @@ static bool is_default(const OpDef *def, const AttrDef *attr, const Attr *value)
   switch (attr->kind) {
   case ATTR_INT:
   case ATTR_WORD:
+  case ATTR_DTYPE:
     return (double)value->i == attr->fill;
   case ATTR_FLOAT:
     return value->f == attr->fill;
@@ -241,6 +242,9 @@ static void print_attr(Str *out, const AttrDef *def, const Attr *attr) {
   case ATTR_WORD:
     word = attr_word(def, attr->i, &len);
     str_putn(out, word, len);
+    return;
+  case ATTR_DTYPE:
+    str_put(out, dtype_name((DType)attr->i));
     return;
   case ATTR_CONSTANT:
     print_symbol_name(out, attr->constant->name);

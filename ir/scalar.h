@@ -2,22 +2,24 @@
  * language with total semantics; the reference evaluation, the loop interpreter and every printer obey it.
  *
  * Primitive operations are the rows of scalar.def. Intrinsics (exp, tanh, sigmoid, ...) are rows too: the reference
- * evaluation asks libm in double; in f32, scalar_expand replaces them by polynomials over primitives, written in the language
- * itself, and that is what is compiled, so that all targets agree. In f64 (and for rows without a polynomial) compiled code
- * calls libm.
+ * evaluation asks libm in double; in f32, scalar_expand replaces them by polynomials over primitives, written in the
+ * language itself, and that is what is compiled, so that all targets agree. In f64 (and for rows without a polynomial)
+ * compiled code calls libm (scalar_op_libm), and for mod of floats.
  *
  * Every value has an element type. f16 and bf16 are types of storage only: a load widens them to f32, a store rounds
- * (ties to even); dtype_compute() says so. Operands of an operation have one type (shifts of constants: a literal takes the type of
- * the other operand); comparisons give bool; select's first operand is bool; and, or, xor, not work on bool and on integers.
- * Integers wrap; x / 0 = 0 and x mod 0 = 0; INT_MIN / -1 = INT_MIN; integer division rounds toward zero.
- * cast saturates from float to integer (NaN: 0), wraps between integers, and gives x != 0 to bool.
+ * (ties to even); dtype_compute() says so. Operands of an operation have one type; a number in the text takes that of
+ * the other operands. Comparisons give bool; select's first operand is bool; and, or, xor, not work on bool and on
+ * integers, arithmetic on floats and integers; sqrt, exp2i and intrinsics on floats.
+ * Integers wrap; x / 0 = 0 and mod(x, 0) = 0; INT_MIN / -1 = INT_MIN; division rounds toward zero, and mod has the sign
+ * of its first operand (floats: as fmod). round is to the nearest, ties to even.
+ * A cast saturates from float to integer (toward zero, NaN: 0), wraps between integers, and gives x != 0 to bool.
  *
  * Semantics: IEEE 754; comparisons with NaN are false (ne: true); select(c, a, b) evaluates both; min(a, b) is
  * select(a < b, a, b) and max(a, b) is select(a > b, a, b), so a NaN in `a` gives b; floor, abs, sqrt as IEEE;
- * fma rounds once; exp2i(n) is 2^n for integral n in [-126, 127] (outside: unspecified but total).
+ * fma rounds once; exp2i(n) is 2^n for integral n in [-126, 127], in f64 [-1022, 1023] (outside: unspecified but total).
  *
- * Text: infix + - * / < <= > >= == !=, unary -, calls, numbers, operand and attribute names of the op's row, e.g.
- *   select(x < 0, alpha * x, x) */
+ * Text: infix + - * / < <= > >= == !=, unary -, calls, casts such as i32(x), numbers, operand and attribute names of the
+ * op's row, e.g. select(x < 0, alpha * x, x) */
 #ifndef WEFT_IR_SCALAR_H
 #define WEFT_IR_SCALAR_H
 
@@ -25,10 +27,16 @@
 
 typedef enum {
 #define SCALAR(id, name, arity, infix) SC_##id,
-#define SCALAR_INTRINSIC(id, name, libm) SC_##id,
+#define SCALAR_INTRINSIC(id, name, arity, function, operands, form) SC_##id,
 #include "ir/scalar.def"
   SC_COUNT
 } ScalarOp;
+
+/* A value of any compute type: f for floats, i for integers (u64: its bits; others extended) and bool (0 or 1). */
+typedef union {
+  double f;
+  int64_t i;
+} ScalarValue;
 
 typedef struct Scalar {
   ScalarOp op;
@@ -45,7 +53,7 @@ typedef struct Scalar {
   /* Scratch of walks over shared nodes (evaluation, substitution): memo is of the walk with this number. */
   uint64_t visit;
   union {
-    double value;
+    ScalarValue value;
     const struct Scalar *node;
   } memo;
 } Scalar;
@@ -57,7 +65,9 @@ const char *scalar_op_name(ScalarOp op);
 int scalar_op_arity(ScalarOp op);
 const char *scalar_op_infix(ScalarOp op); /* NULL where the operation is written as a call */
 bool scalar_op_is_intrinsic(ScalarOp op);
-bool scalar_op_find(const char *name, size_t len, ScalarOp *op); /* by call name */
+bool scalar_op_find(const char *name, size_t len, ScalarOp *op); /* by call name; what has operands, other than casts */
+/* The libm function that compiled code calls for an expanded operation on operands of this type; NULL: none. */
+const char *scalar_op_libm(ScalarOp op, DType dtype);
 
 /* NULL, or what is wrong with operands of these element types (static text): makers of expressions from outside text
  * ask before scalar_make, which takes a mismatch for a bug. */
@@ -76,7 +86,8 @@ const Scalar *scalar_make1(Ctx *ctx, ScalarOp op, const Scalar *a);
 const Scalar *scalar_make2(Ctx *ctx, ScalarOp op, const Scalar *a, const Scalar *b);
 const Scalar *scalar_make3(Ctx *ctx, ScalarOp op, const Scalar *a, const Scalar *b, const Scalar *c);
 
-/* Parses text in which names[k] stands for values[k]. NULL and *why on error (text of the table: a bug). */
+/* Parses text in which names[k] stands for values[k]. Numbers whose type nothing else says take that of the first value
+ * that is not bool, else f32. NULL and *why on error (text of the table: a bug). */
 const Scalar *scalar_parse(Ctx *ctx, const char *text, const char *const *names, const Scalar *const *values, int n,
                            const char **why);
 /* Replaces SC_ARG(k) by args[k]; args[k] may itself hold SC_ARG. */
@@ -88,18 +99,17 @@ const Scalar *scalar_subst(Ctx *ctx, const Scalar *s, const Scalar *const *args)
 const Scalar *scalar_expand(Ctx *ctx, const Scalar *s);
 int scalar_arg_count(const Scalar *s); /* 1 + the largest SC_ARG index, 0 without any */
 
-/* A value of any compute type: f for floats, i for integers (u64: its bits) and bool (0 or 1). */
-typedef union {
-  double f;
-  int64_t i;
-} ScalarValue;
-
+/* One operation as compiled code computes it: f32 rounded to float. operands: the type of the operands (of select's
+ * second and third); result: that of the result. */
+ScalarValue scalar_apply(ScalarOp op, DType operands, DType result, const ScalarValue v[3]);
+ScalarValue scalar_value_cast(ScalarValue v, DType from, DType to); /* between compute types */
 /* The reference: floats in double, intrinsics by libm, the result not yet rounded to the element type; integers exact. */
 ScalarValue scalar_eval_reference(const Scalar *s, const ScalarValue *args);
-/* As compiled code computes: every f32 operation rounded to float, f64 in double. s must be expanded. */
+/* As compiled code computes: every f32 operation rounded to float, f64 in double. s must be expanded. Of functions that
+ * compiled code calls, the results here are this machine's libm's too. */
 ScalarValue scalar_eval_compiled(const Scalar *s, const ScalarValue *args);
 
-/* arg_text prints SC_ARG(k). */
+/* arg_text prints SC_ARG(k). The text has this value where it is parsed for a target of the same type. */
 void scalar_print(Str *out, const Scalar *s, void (*arg_text)(Str *out, int k, const void *env), const void *env);
 
 #endif

@@ -1,4 +1,5 @@
-/* Intrinsics as polynomials, written in the scalar language itself, so that every target computes the same.
+/* Intrinsics as polynomials, written in the scalar language itself, so that every target computes the same. The
+ * polynomials are of f32; sigmoid is written over exp for any float type.
  *
  * A function of the table below stands for its text; its parameters are `let`, since nodes are shared. A function whose
  * name is an intrinsic's is that intrinsic's expansion and may use other intrinsics, which are expanded in turn.
@@ -46,31 +47,32 @@ static const Function functions[] = {
     {"sigmoid", 1, {"x"}, "sigmoid_rest(x, exp(-abs(x)))"},
 };
 enum { N_FUNCTIONS = sizeof functions / sizeof *functions };
-_Static_assert(N_FUNCTIONS <= sizeof((Ctx){0}).function_cache / sizeof(void *), "one cache slot for each function");
+_Static_assert(N_FUNCTIONS <= sizeof((Ctx){0}).function_cache[0] / sizeof(void *), "one cache slot for each function");
 
-static const Scalar *function_body(Ctx *ctx, int k);
+static const Scalar *function_body(Ctx *ctx, int k, DType dtype);
 
 static const Scalar *call(Ctx *ctx, const char *name, size_t len, const Scalar *const *args, int n) {
   for (int k = 0; k < N_FUNCTIONS; k++)
     if (functions[k].n == n && strlen(functions[k].name) == len && memcmp(functions[k].name, name, len) == 0)
-      return scalar_subst(ctx, function_body(ctx, k), args);
+      return scalar_subst(ctx, function_body(ctx, k, args[0]->dtype), args);
   return NULL;
 }
 
-/* The body over SC_ARG, free of intrinsics, parsed once in each Ctx. */
-static const Scalar *function_body(Ctx *ctx, int k) {
-  if (!ctx->function_cache[k]) {
+/* The body over SC_ARG of a type, free of intrinsics that expand, parsed once in each Ctx. */
+static const Scalar *function_body(Ctx *ctx, int k, DType dtype) {
+  void **cached = &ctx->function_cache[dtype != DT_F32][k];
+  if (!*cached) {
     const Scalar *params[3];
     for (int j = 0; j < functions[k].n; j++)
-      params[j] = scalar_arg(ctx, j);
+      params[j] = scalar_arg_typed(ctx, j, dtype);
     const char *why = NULL;
     const Scalar *body =
         scalar_parse_calls(ctx, functions[k].text, functions[k].params, params, functions[k].n, call, &why);
     if (!body)
       weft_bug(__FILE__, __LINE__, "function %s: %s", functions[k].name, why);
-    ctx->function_cache[k] = scalar_scratch(scalar_expand(ctx, body));
+    *cached = scalar_scratch(scalar_expand(ctx, body));
   }
-  return ctx->function_cache[k];
+  return *cached;
 }
 
 static const Scalar *expand(Ctx *ctx, const Scalar *s, uint64_t walk) {
@@ -82,12 +84,12 @@ static const Scalar *expand(Ctx *ctx, const Scalar *s, uint64_t walk) {
   for (int k = 0; k < s->n; k++)
     args[k] = expand(ctx, s->args[k], walk);
   const Scalar *result;
-  if (scalar_op_is_intrinsic(s->op)) {
+  if (scalar_op_expands(s->op, s->dtype)) {
     const char *name = scalar_op_name(s->op);
-    result = call(ctx, name, strlen(name), args, 1);
+    result = call(ctx, name, strlen(name), args, s->n);
     WEFT_ASSERT(result != NULL);
   } else {
-    result = scalar_make(ctx, s->op, args);
+    result = scalar_remake(ctx, s, args);
   }
   Scalar *scratch = scalar_scratch(s);
   scratch->visit = walk;

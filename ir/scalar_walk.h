@@ -13,6 +13,15 @@ static inline Scalar *scalar_scratch(const Scalar *s) {
   return (Scalar *)(uintptr_t)s;
 }
 
+/* The same node over other operands, which have the types of its own. */
+const Scalar *scalar_remake(Ctx *ctx, const Scalar *s, const Scalar *const *args);
+/* scalar_expand replaces this intrinsic where its operands have this type. */
+bool scalar_op_expands(ScalarOp op, DType dtype);
+/* An operation of floats in double, as the reference has it. */
+double scalar_float_operation(ScalarOp op, double a, double b, double c);
+/* Operations that are the same in both evaluations. False: not one of them. */
+bool scalar_typeless(ScalarOp op, DType operands, DType result, const ScalarValue v[3], ScalarValue *value);
+
 /* The parser of scalar_parse; call makes a node for a function that scalar.def does not have (NULL: not known, *why
  * untouched) and may be NULL itself. */
 typedef const Scalar *ScalarCall(Ctx *ctx, const char *name, size_t len, const Scalar *const *args, int n);

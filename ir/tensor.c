@@ -1,6 +1,4 @@
-/* Concrete tensors: element access for every element type, and the way to and from storage in a layout. */
-#include <math.h>
-
+/* Concrete tensors: access to elements, and the way to and from storage in a layout. */
 #include "ir/tensor.h"
 
 Tensor *tensor_new(Ctx *ctx, DType dtype, int rank, const int64_t *shape) {
@@ -27,141 +25,23 @@ Tensor *tensor_of_type(Ctx *ctx, const Type *type) {
 
 /* ---- elements ---- */
 
-static double f16_to_double(uint16_t h) {
-  int exponent = h >> 10 & 31, fraction = h & 1023;
-  double v;
-  if (exponent == 31)
-    v = fraction ? (double)NAN : (double)INFINITY;
-  else
-    v = exponent ? ldexp(1024 + fraction, exponent - 25) : ldexp(fraction, -24);
-  return h & 0x8000 ? -v : v;
+ScalarValue tensor_value(const Tensor *t, int64_t i) {
+  WEFT_ASSERT(i >= 0 && i < t->n);
+  return dtype_load(t->dtype, t->data, i);
 }
 
-/* To the nearest float of `digits` significant bits and this least exponent of a unit in the last place, ties to even.
- */
-static double round_to(double v, int digits, int least) {
-  int exponent;
-  frexp(v, &exponent);
-  int unit = exponent - digits > least ? exponent - digits : least;
-  return ldexp(nearbyint(ldexp(v, -unit)), unit);
-}
-
-static uint16_t double_to_f16(double v) {
-  uint16_t sign = signbit(v) ? 0x8000 : 0;
-  double a = fabs(v);
-  if (isnan(v))
-    return sign | 0x7e00;
-  if (isfinite(a))
-    a = round_to(a, 11, -24);
-  if (a > 65504)
-    return sign | 0x7c00;
-  if (a < 0x1p-14)
-    return (uint16_t)(sign | (int)ldexp(a, 24));
-  int exponent;
-  frexp(a, &exponent); /* a = f * 2^exponent, f in [1/2, 1) */
-  return (uint16_t)(sign | ((exponent + 14) << 10) | ((int)ldexp(a, 11 - exponent) - 1024));
-}
-
-static double bf16_to_double(uint16_t h) {
-  uint32_t bits = (uint32_t)h << 16;
-  float f;
-  memcpy(&f, &bits, sizeof f);
-  return (double)f;
-}
-
-static uint16_t double_to_bf16(double v) {
-  float f = (float)v;
-  if (isfinite(v))
-    f = (float)round_to(v, 8, -133); /* exact in float, or infinite where it is too large */
-  uint32_t bits;
-  memcpy(&bits, &f, sizeof bits);
-  return (uint16_t)(isnan(v) ? bits >> 16 | 0x40 : bits >> 16);
+void tensor_set_value(Tensor *t, int64_t i, ScalarValue v) {
+  WEFT_ASSERT(i >= 0 && i < t->n);
+  dtype_store(t->dtype, t->data, i, v);
 }
 
 double tensor_get(const Tensor *t, int64_t i) {
-  WEFT_ASSERT(i >= 0 && i < t->n);
-  switch (t->dtype) {
-  case DT_F32:
-    return (double)((const float *)t->data)[i];
-  case DT_F64:
-    return ((const double *)t->data)[i];
-  case DT_F16:
-    return f16_to_double(((const uint16_t *)t->data)[i]);
-  case DT_BF16:
-    return bf16_to_double(((const uint16_t *)t->data)[i]);
-  case DT_I8:
-    return ((const int8_t *)t->data)[i];
-  case DT_U8:
-    return ((const uint8_t *)t->data)[i];
-  case DT_I16:
-    return ((const int16_t *)t->data)[i];
-  case DT_U16:
-    return ((const uint16_t *)t->data)[i];
-  case DT_I32:
-    return ((const int32_t *)t->data)[i];
-  case DT_U32:
-    return ((const uint32_t *)t->data)[i];
-  case DT_I64:
-    return (double)((const int64_t *)t->data)[i];
-  case DT_U64:
-    return (double)((const uint64_t *)t->data)[i];
-  case DT_BOOL:
-    return ((const uint8_t *)t->data)[i] != 0;
-  }
-  WEFT_UNREACHABLE();
-}
-
-/* Toward zero, to the nearest end of lo..hi where it lies outside, NaN to 0. hi + 1 must be exact in double. */
-static int64_t saturate(double v, double lo, double end) {
-  if (isnan(v))
-    return 0;
-  return v < lo ? (int64_t)lo : v >= end ? (int64_t)(end - 1) : (int64_t)v;
+  return scalar_value_cast(tensor_value(t, i), dtype_compute(t->dtype), DT_F64).f;
 }
 
 void tensor_set(Tensor *t, int64_t i, double v) {
-  WEFT_ASSERT(i >= 0 && i < t->n);
-  switch (t->dtype) {
-  case DT_F32:
-    ((float *)t->data)[i] = (float)v;
-    return;
-  case DT_F64:
-    ((double *)t->data)[i] = v;
-    return;
-  case DT_F16:
-    ((uint16_t *)t->data)[i] = double_to_f16(v);
-    return;
-  case DT_BF16:
-    ((uint16_t *)t->data)[i] = double_to_bf16(v);
-    return;
-  case DT_I8:
-    ((int8_t *)t->data)[i] = (int8_t)saturate(v, INT8_MIN, 0x1p7);
-    return;
-  case DT_U8:
-    ((uint8_t *)t->data)[i] = (uint8_t)saturate(v, 0, 0x1p8);
-    return;
-  case DT_I16:
-    ((int16_t *)t->data)[i] = (int16_t)saturate(v, INT16_MIN, 0x1p15);
-    return;
-  case DT_U16:
-    ((uint16_t *)t->data)[i] = (uint16_t)saturate(v, 0, 0x1p16);
-    return;
-  case DT_I32:
-    ((int32_t *)t->data)[i] = (int32_t)saturate(v, INT32_MIN, 0x1p31);
-    return;
-  case DT_U32:
-    ((uint32_t *)t->data)[i] = (uint32_t)saturate(v, 0, 0x1p32);
-    return;
-  case DT_I64: /* 2^63 - 1 is no double: its neighbour would wrap */
-    ((int64_t *)t->data)[i] = v >= 0x1p63 ? INT64_MAX : saturate(v, (double)INT64_MIN, 0x1p63);
-    return;
-  case DT_U64:
-    ((uint64_t *)t->data)[i] = !(v > 0) ? 0 : v >= 0x1p64 ? UINT64_MAX : (uint64_t)v;
-    return;
-  case DT_BOOL:
-    ((uint8_t *)t->data)[i] = v != 0;
-    return;
-  }
-  WEFT_UNREACHABLE();
+  ScalarValue value = {.f = v};
+  tensor_set_value(t, i, dtype_is_float(t->dtype) ? value : scalar_value_cast(value, DT_F64, t->dtype));
 }
 
 void tensor_copy_element(Tensor *to, int64_t i, const Tensor *from, int64_t j) {

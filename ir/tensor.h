@@ -15,8 +15,15 @@ typedef struct Tensor {
 
 Tensor *tensor_new(Ctx *ctx, DType dtype, int rank, const int64_t *shape); /* zeroed */
 Tensor *tensor_of_type(Ctx *ctx, const Type *type); /* static types */
+/* Elements, exactly: values of the compute type. To store a float rounds it once to the element type. */
+ScalarValue tensor_value(const Tensor *t, int64_t i);
+void tensor_set_value(Tensor *t, int64_t i, ScalarValue v);
+/* The same by way of double. To set rounds (floats) or saturates (integers). */
 double tensor_get(const Tensor *t, int64_t i);
-void tensor_set(Tensor *t, int64_t i, double v); /* rounds (floats) or saturates (integers) */
+void tensor_set(Tensor *t, int64_t i, double v);
+/* Element i of an array in memory. */
+ScalarValue dtype_load(DType dtype, const void *data, int64_t i);
+void dtype_store(DType dtype, void *data, int64_t i, ScalarValue v);
 /* to[i] = from[j]; the element types are equal. */
 void tensor_copy_element(Tensor *to, int64_t i, const Tensor *from, int64_t j);
 /* The next index of the tensor in row-major order; after the last one all zeros. */

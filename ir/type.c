@@ -38,6 +38,18 @@ bool dtype_is_float(DType dtype) {
   return dtypes[dtype].is_float;
 }
 
+bool dtype_is_int(DType dtype) {
+  return !dtypes[dtype].is_float && dtype != DT_BOOL;
+}
+
+bool dtype_is_signed(DType dtype) {
+  return dtype == DT_I8 || dtype == DT_I16 || dtype == DT_I32 || dtype == DT_I64;
+}
+
+DType dtype_compute(DType dtype) {
+  return dtype == DT_F16 || dtype == DT_BF16 ? DT_F32 : dtype;
+}
+
 static bool type_equal(const void *item, const void *key) {
   const Type *a = item, *b = key;
   return a->layout == b->layout && type_same_shape(a, b);

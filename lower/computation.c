@@ -1,10 +1,6 @@
 /* Computations and substitution in them. See computation.h. */
 #include "lower/computation.h"
 
-int access_digits(Access access) {
-  return access.buffer ? access.buffer->type->layout->n : 1;
-}
-
 bool args_use(const Args *args, const Expr *var) {
   for (int k = 0; k < args->n; k++)
     for (int d = 0; d < access_digits(args->access[k]); d++)

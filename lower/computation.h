@@ -48,8 +48,6 @@ typedef struct Computation {
   Access target;
 } Computation;
 
-/* Index expressions of an access: one per digit of its buffer's layout, one for an index value. */
-int access_digits(Access access);
 /* True where an index of one of the accesses uses var. */
 bool args_use(const Args *args, const Expr *var);
 /* The number of this access in args, added where it is not there. -1 where the table is full. */

@@ -109,6 +109,29 @@ Stmt *stmt_store(Ctx *ctx, Access target, const Scalar *value, const Access *arg
   return s;
 }
 
+Stmt *stmt_index(Ctx *ctx, const Expr *var, const Scalar *value, const Access *args, int n_args) {
+  WEFT_ASSERT(var->kind == EX_VAR);
+  Stmt *s = stmt_store(ctx, (Access){0}, value, args, n_args);
+  s->kind = ST_INDEX;
+  s->var = var;
+  return s;
+}
+
+DType access_dtype(Access access) {
+  return access.buffer ? dtype_compute(access.buffer->type->dtype) : DT_I64;
+}
+
+int access_digits(Access access) {
+  return access.buffer ? access.buffer->type->layout->n : 1;
+}
+
+bool access_uses(Access access, const Expr *var) {
+  for (int k = 0; k < access_digits(access); k++)
+    if (expr_uses(access.index[k], var))
+      return true;
+  return false;
+}
+
 void stmt_append(Stmt **a, Stmt *b) {
   while (*a)
     a = &(*a)->next;
@@ -123,7 +146,10 @@ Buffer *local_buffer(Ctx *ctx, const char *name, DType dtype, int rank, const in
 
 /* ---- work ---- */
 
+/* A shared part counts each time; of a large expression its size is near enough, and known without a walk. */
 static int64_t scalar_work(const Scalar *s) {
+  if (s->size > 1 << 16)
+    return s->size < EXPR_MAX ? s->size : EXPR_MAX;
   int64_t work = s->n == 0 ? 0 : s->op == SC_FMA ? 2 : 1;
   for (int k = 0; k < s->n; k++)
     work += scalar_work(s->args[k]);
@@ -140,7 +166,7 @@ static int64_t stmts_work(Ctx *ctx, const Stmt *s) {
   int64_t work = 0;
   for (; s; s = s->next) {
     int64_t w = 0;
-    if (s->kind == ST_STORE) {
+    if (s->kind == ST_STORE || s->kind == ST_INDEX) {
       w = scalar_work(s->value);
     } else if (s->kind == ST_LOOP) {
       const Expr *extent = expr_sub(ctx, s->var->b, s->var->a);

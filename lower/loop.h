@@ -47,7 +47,7 @@ typedef struct {
   const Expr **index; /* buffer->type->layout->n digits */
 } Access;
 
-/* Loops may be nested so deep: the parser, the checker and all that walks a nest recurse. */
+/* So many variables, of loops and index statements, may be in scope at once: all that walks a nest recurses. */
 #define LOOP_MAX_DEPTH 64
 
 typedef enum { LOOP_FOR, LOOP_PARALLEL, LOOP_VECTOR, LOOP_UNROLL, LOOP_KINDS } LoopKind;
@@ -106,6 +106,9 @@ Stmt *stmt_store(Ctx *ctx, Access target, const Scalar *value, const Access *arg
 Stmt *stmt_index(Ctx *ctx, const Expr *var, const Scalar *value, const Access *args, int n_args);
 /* The compute type of an access: of its buffer's elements, or i64 for an index value. */
 DType access_dtype(Access access);
+/* Index expressions of an access: one per digit of its buffer's layout, one for an index value. */
+int access_digits(Access access);
+bool access_uses(Access access, const Expr *var);
 /* Appends b (a list) to the list *a. */
 void stmt_append(Stmt **a, Stmt *b);
 Buffer *local_buffer(Ctx *ctx, const char *name, DType dtype, int rank, const int64_t *shape);
@@ -120,8 +123,8 @@ void loops_print(Str *out, const LoopProgram *p);
 struct LoopProgram *loops_parse(Ctx *ctx, const char *file, const char *text, size_t len);
 
 /* ---- check. False after reporting. The rules:
- *   - expressions use variables of loops around them only; names of nested loops' variables differ; loops are nested at
- *     most LOOP_MAX_DEPTH deep;
+ *   - expressions use variables in scope only: of loops around them, and of index statements before them in the blocks
+ *     around; names of variables in scope differ, and there are at most LOOP_MAX_DEPTH of them at once;
  *   - a local is declared before it is used, in the same block or one around it, once per nest; a nest's locals take
  *     256 KiB at most;
  *   - `vector` and `unroll` have constant bounds and 1..1024 iterations, unrolled loops make at most 65536 copies of a
@@ -129,7 +132,8 @@ struct LoopProgram *loops_parse(Ctx *ctx, const char *file, const char *text, si
  *     of one stored buffer is apart;
  *   - `parallel` stands at the top of a nest or alone in another `parallel`; a store in it goes to a local declared in
  *     there, or names every parallel variable of more than one iteration in an index;
- *   - inputs and constants are never stored to; values and buffers are f32; operands that a value names exist;
+ *   - inputs and constants are never stored to; a value has the compute type of what it is stored to, that of an index
+ *     statement is i64; operands that a value names exist and have the type of their access;
  *   - every index is within the extent of its digit: proved for all values of symbols, or by running through the points
  * of the loops around (up to 200000); what can't be proved is an error;
  *   - plan_check (lower.h) holds.

@@ -41,6 +41,12 @@ const char *expr_text(Ctx *ctx, const Expr *e) {
 
 const char *access_text(Ctx *ctx, const Access *access) {
   Str s = str_new(ctx->arena);
+  if (!access->buffer) {
+    str_put(&s, "index(");
+    expr_print(&s, access->index[0]);
+    str_putc(&s, ')');
+    return s.data;
+  }
   str_printf(&s, "%s%s[", access->buffer->space == BUF_LOCAL ? "" : "%", access->buffer->name);
   for (int k = 0; k < access->buffer->type->layout->n; k++) {
     if (k > 0)

@@ -1,9 +1,12 @@
 /* The rules of the loop IR (loop.h, docs/grammar.md), checked statement by statement:
  *
- *   scoping    an expression uses open variables only; a local is declared before, in this block or one around it
+ *   scoping    an expression uses open variables only: those of loops around it, and of index statements before it in
+ *              its block or one around; a local is declared before, in this block or one around it
  *   kinds      `vector` and `unroll` have 1..1024 iterations known now; a vector body holds stores only; `parallel`
  *              stands at the top of a nest, or alone in the body of another `parallel`
- *   stores     not to inputs and constants; of f32 values; every argument named exists
+ *   values     of a store: of the type that its target computes in; of an index: i64; every operand named exists and
+ *              has the type of its access
+ *   stores     not to inputs and constants
  *   bounds     every index is within its digit's extent (loop_bounds.c)
  *   conflicts  a store inside `parallel` goes to a local declared in there, or names each parallel variable in some
  *              index; lanes of a vector loop touch either the same element lane by lane, or elements that are apart
@@ -13,6 +16,7 @@
  * and in full, for the data at hand, by the interpreter. */
 #include <inttypes.h>
 
+#include "ir/scalar_walk.h"
 #include "lower/loop_bounds.h"
 #include "lower/lower.h"
 
@@ -32,8 +36,8 @@ typedef struct {
   Ctx *ctx;
   const Nest *nest;
   Bounds *bounds;
-  const Expr *vars[LOOP_MAX_DEPTH]; /* open loops, outermost first */
-  int depth, n_parallel;            /* the first n_parallel open loops are parallel */
+  const Expr *vars[LOOP_MAX_DEPTH]; /* open: of loops and index statements, outermost first */
+  int depth, n_parallel;            /* the first n_parallel open ones are those of parallel loops */
   VEC(LocalScope) scope;
   VEC(const char *) local_names; /* of the whole nest */
   int64_t local_bytes;
@@ -109,21 +113,21 @@ static bool known_buffer(const Checker *c, const Buffer *b) {
 
 static bool check_access(Checker *c, const Access *a) {
   const Buffer *b = a->buffer;
+  for (int k = 0; k < access_digits(*a); k++) {
+    const Expr *var = unbound(c, a->index[k]);
+    if (var)
+      return FAIL(c, "index %d of %s uses '%s', which is no variable in scope", k, access_text(c->ctx, a), var->name);
+  }
+  if (!b)
+    return true;
   if (!known_buffer(c, b)) {
     if (b->space == BUF_LOCAL)
       return FAIL(c, "local '%s' is used where no declaration of it is in scope", b->name);
     return FAIL(c, "%%%s is not a buffer of this program", b->name);
   }
-  if (b->type->dtype != DT_F32)
-    return diag_error(c->ctx->diags, WEFT_UNSUPPORTED, c->nest->loc,
-                      "nest '@%s': %s has element type %s; loop nests compute f32 only", c->nest->name,
-                      access_text(c->ctx, a), dtype_name(b->type->dtype));
   bool ok = true;
   for (int k = 0; k < b->type->layout->n && ok; k++) {
-    const Expr *index = a->index[k], *var = unbound(c, index);
-    if (var)
-      return FAIL(c, "index %d of %s uses '%s', which is no variable of a loop around it", k, access_text(c->ctx, a),
-                  var->name);
+    const Expr *index = a->index[k];
     Dim extent = layout_extent(c->ctx, b->type->layout, b->type->dims, k);
     const char *example;
     ok = bounds_hold(c->bounds, c->vars, c->depth, index, extent, &example);
@@ -137,39 +141,54 @@ static bool check_access(Checker *c, const Access *a) {
   return ok;
 }
 
-static bool access_uses(const Access *a, const Expr *var) {
-  for (int k = 0; k < a->buffer->type->layout->n; k++)
-    if (expr_uses(a->index[k], var))
-      return true;
-  return false;
-}
-
 static bool runs_once(Ctx *ctx, const Expr *var) {
   int64_t extent;
   return expr_is_const(expr_sub(ctx, var->b, var->a), &extent) && extent <= 1;
 }
 
-static bool check_store(Checker *c, const Stmt *s) {
-  const Access *target = &s->target;
-  if (!check_access(c, target))
-    return false;
+/* The operands that the value of `what` names have the types of their accesses. */
+static bool check_operands(Checker *c, const Stmt *s, const Scalar *value, const char *what, uint64_t walk) {
+  if (!value->arg_count || value->visit == walk)
+    return true;
+  scalar_scratch(value)->visit = walk;
+  if (value->op == SC_ARG && value->dtype != access_dtype(s->args[value->index]))
+    return FAIL(c, "operand %d of the value of %s has element type %s, but %s has %s", value->index, what,
+                dtype_name(value->dtype), access_text(c->ctx, &s->args[value->index]),
+                dtype_name(access_dtype(s->args[value->index])));
+  for (int k = 0; k < value->n; k++)
+    if (!check_operands(c, s, value->args[k], what, walk))
+      return false;
+  return true;
+}
+
+/* The value of a store or index statement, and all that it reads. `type`: what the value is to be. */
+static bool check_value(Checker *c, const Stmt *s, DType type, const char *what) {
   for (int k = 0; k < s->n_args; k++)
     if (!check_access(c, &s->args[k]))
       return false;
+  if (scalar_arg_count(s->value) > s->n_args)
+    return FAIL(c, "the value of %s has %d operands, but names operand %d", what, s->n_args,
+                scalar_arg_count(s->value) - 1);
+  if (s->value->dtype != type)
+    return FAIL(c, "the value of %s has element type %s, expected %s", what, dtype_name(s->value->dtype),
+                dtype_name(type));
+  return check_operands(c, s, s->value, what, scalar_walk_number());
+}
+
+static bool check_store(Checker *c, const Stmt *s) {
+  const Access *target = &s->target;
+  if (!target->buffer)
+    return FAIL(c, "a value is stored to %s, which is no memory", access_text(c->ctx, target));
+  if (!check_access(c, target) || !check_value(c, s, access_dtype(*target), access_text(c->ctx, target)))
+    return false;
   if (target->buffer->space == BUF_INPUT || target->buffer->space == BUF_CONSTANT)
     return FAIL(c, "%s is stored to, but %%%s is %s", access_text(c->ctx, target), target->buffer->name,
                 target->buffer->space == BUF_INPUT ? "an input" : "a constant");
-  if (scalar_arg_count(s->value) > s->n_args)
-    return FAIL(c, "the value of %s has %d operands, but names operand %d", access_text(c->ctx, target), s->n_args,
-                scalar_arg_count(s->value) - 1);
-  if (s->value->dtype != target->buffer->type->dtype)
-    return FAIL(c, "the value of %s has element type %s, expected %s", access_text(c->ctx, target),
-                dtype_name(s->value->dtype), dtype_name(target->buffer->type->dtype));
   const LocalScope *local = target->buffer->space == BUF_LOCAL ? find_local(c, target->buffer) : NULL;
   if (local && local->n_parallel == c->n_parallel)
     return true;
   for (int k = local ? local->n_parallel : 0; k < c->n_parallel; k++)
-    if (!access_uses(target, c->vars[k]) && !runs_once(c->ctx, c->vars[k]))
+    if (!access_uses(*target, c->vars[k]) && !runs_once(c->ctx, c->vars[k]))
       return FAIL(c, "all iterations of the parallel loop over '%s' store to %s", c->vars[k]->name,
                   access_text(c->ctx, target));
   if (local)
@@ -205,7 +224,9 @@ static bool check_lanes(Checker *c, const Stmt *loop, int64_t lanes) {
   for (const Stmt *s = loop->body; s; s = s->next) {
     if (s->kind != ST_STORE)
       return FAIL(c, "the body of the vector loop over '%s' holds a %s; only stores may stand there", loop->var->name,
-                  s->kind == ST_LOOP ? "loop" : "local");
+                  s->kind == ST_LOOP    ? "loop"
+                  : s->kind == ST_LOCAL ? "local"
+                                        : "statement 'index'");
     if (++n > MAX_VECTOR_STORES)
       return FAIL(c, "the vector loop over '%s' has more than %d stores", loop->var->name, MAX_VECTOR_STORES);
   }
@@ -213,7 +234,7 @@ static bool check_lanes(Checker *c, const Stmt *loop, int64_t lanes) {
     return true;
   for (const Stmt *s = loop->body; s; s = s->next) {
     const Access *a = &s->target;
-    if (!access_uses(a, loop->var))
+    if (!access_uses(*a, loop->var))
       return FAIL(c, "all lanes of the vector loop over '%s' store to %s", loop->var->name, access_text(c->ctx, a));
     for (const Stmt *t = loop->body; t; t = t->next)
       for (int k = -1; k < t->n_args; k++) {
@@ -249,18 +270,29 @@ static bool check_local(Checker *c, const Buffer *b) {
   return true;
 }
 
-/* The loop itself; its body is checked by the caller. alone: it is the only statement of its block. */
-static bool check_loop_head(Checker *c, const Stmt *s, bool alone, int64_t *unrolled) {
-  const Expr *var = s->var;
+/* A variable that is about to be opened. */
+static bool check_variable(Checker *c, const Expr *var) {
   for (int k = 0; k < c->depth; k++)
     if (strcmp(c->vars[k]->name, var->name) == 0)
-      return FAIL(c, "two loops, one inside the other, have the variable '%s'", var->name);
+      return FAIL(c, "two variables in scope at once have the name '%s'", var->name);
   const Expr *u = unbound(c, var->a);
   if (!u)
     u = unbound(c, var->b);
   if (u)
-    return FAIL(c, "a bound of the loop over '%s' uses '%s', which is no variable of a loop around it", var->name,
-                u->name);
+    return FAIL(c, "a bound of '%s' uses '%s', which is no variable in scope", var->name, u->name);
+  return true;
+}
+
+static bool check_index(Checker *c, const Stmt *s) {
+  return check_variable(c, s->var) &&
+         check_value(c, s, DT_I64, arena_printf(c->ctx->arena, "the index '%s'", s->var->name));
+}
+
+/* The loop itself; its body is checked by the caller. alone: it is the only statement of its block. */
+static bool check_loop_head(Checker *c, const Stmt *s, bool alone, int64_t *unrolled) {
+  const Expr *var = s->var;
+  if (!check_variable(c, var))
+    return false;
   if (s->loop == LOOP_PARALLEL && (c->depth > c->n_parallel || (c->depth > 0 && !alone)))
     return FAIL(c, "the parallel loop over '%s' is neither at the top of its nest nor alone in a parallel loop",
                 var->name);
@@ -283,6 +315,7 @@ static bool check_loop_head(Checker *c, const Stmt *s, bool alone, int64_t *unro
 static bool check_block(Checker *c, const Stmt *first, int64_t unrolled) {
   bool ok = true;
   size_t scope = c->scope.len;
+  int depth = c->depth;
   for (const Stmt *s = first; s && !too_many_errors(c); s = s->next) {
     switch (s->kind) {
     case ST_LOCAL:
@@ -291,10 +324,16 @@ static bool check_block(Checker *c, const Stmt *first, int64_t unrolled) {
     case ST_STORE:
       ok = check_store(c, s) && ok;
       break;
+    case ST_INDEX:
+      if (c->depth == LOOP_MAX_DEPTH)
+        return FAIL(c, "more than %d variables are in scope at once", LOOP_MAX_DEPTH);
+      ok = check_index(c, s) && ok;
+      c->vars[c->depth++] = s->var; /* to the end of the block */
+      break;
     case ST_LOOP: {
       int64_t copies = unrolled;
       if (c->depth == LOOP_MAX_DEPTH)
-        return FAIL(c, "loops are nested more than %d deep", LOOP_MAX_DEPTH);
+        return FAIL(c, "more than %d variables are in scope at once", LOOP_MAX_DEPTH);
       ok = check_loop_head(c, s, s == first && !s->next, &copies) && ok;
       bool parallel = s->loop == LOOP_PARALLEL && c->depth == c->n_parallel;
       c->vars[c->depth++] = s->var;
@@ -307,6 +346,7 @@ static bool check_block(Checker *c, const Stmt *first, int64_t unrolled) {
     }
   }
   c->scope.len = scope;
+  c->depth = depth;
   return ok;
 }
 

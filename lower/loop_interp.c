@@ -1,12 +1,14 @@
 /* The interpreter of loop programs. Each nest is compiled once to a tree in which every variable is a slot, every index
- * an instruction at the outermost loop that knows its operands (index_code.c), every access one offset, and every value
- * straight-line float code (scalar_code.c); then the tree is run.
+ * an instruction at the outermost loop or index statement that knows its operands (index_code.c), every access one
+ * offset, and every value straight-line code (scalar_code.c); then the tree is run.
  *
  * What it guards while it runs:
  *   bounds     an offset is negative where any of its indices is outside its extent
  *   conflicts  in a nest with parallel loops each stored buffer has a shadow that notes which parallel iteration wrote
  *              an element; another iteration of the same loop must neither read nor write it
- *   poison     locals, arena buffers when their first writer starts, and outputs hold signalling NaN until stored to
+ *   poison     locals, arena buffers when their first writer starts, and outputs hold signalling NaN, or 0xA5 in each
+ *              byte of other types, until stored to
+ *   indices    the value of an index statement outside of its range ends the run behind the nest, as in compiled code
  *
  * A planned program runs in one arena at the planned offsets, so a wrong plan gives wrong numbers here as well. */
 #include <inttypes.h>
@@ -21,7 +23,7 @@
 /* A buffer's storage and shape. */
 typedef struct {
   const Buffer *buffer;
-  float *data;
+  void *data;
   int64_t extents[WEFT_MAX_DIGITS], strides[WEFT_MAX_DIGITS], elements;
   const Nest *stored_by; /* the last nest seen that stores to it */
   uint32_t *writer;      /* per element the parallel iteration that wrote it last; NULL without parallel writers */
@@ -29,8 +31,8 @@ typedef struct {
 
 typedef struct {
   const Access *access;
-  Storage *storage;
-  int offset;       /* slot */
+  Storage *storage; /* NULL: an index value */
+  int offset;       /* slot, of the index value too */
   int *digits;      /* slots, for messages */
   uint32_t *writer; /* NULL where no conflict is possible */
 } Operand;
@@ -39,6 +41,7 @@ typedef struct Code {
   StmtKind kind;
   struct Code *next;
   LoopKind loop;
+  const Expr *variable;
   int var, lo, hi; /* slots */
   IndexInstrs *instrs;
   struct Code *body;
@@ -61,6 +64,9 @@ typedef struct {
    * above `base`. */
   uint32_t iteration, base;
   int n_parallel;
+  bool faulted; /* an index was out of range: in this nest; the first one is described */
+  const Expr *fault_var;
+  int64_t fault_value, fault_lo, fault_hi;
 } Interp;
 
 /* ---- storage ---- */
@@ -115,10 +121,10 @@ static bool place_arena(Interp *in) {
       poison(s);
       continue;
     }
-    if (!b->offset || !expr_is_const(b->offset, &offset) || offset < 0 || offset % (int64_t)sizeof(float) != 0 ||
-        offset > total)
+    if (!b->offset || !expr_is_const(b->offset, &offset) || offset < 0 ||
+        offset % (int64_t)dtype_size(b->type->dtype) != 0 || offset > total)
       return diag_error(in->ctx->diags, WEFT_BUG, LOC_NONE, "arena buffer %%%s has no place in the arena", b->name);
-    s->data = (float *)(void *)(block + offset);
+    s->data = block + offset;
     if (bytes > total - offset)
       s->elements = -1; /* an unused one may lie outside; a used one is reported by resolve */
   }
@@ -163,13 +169,18 @@ static void find_stored(Interp *in, const Stmt *s, bool parallel) {
   }
 }
 
+static bool resolve_index(Interp *in, const Access *a, Operand *o) {
+  *o = (Operand){.access = a, .offset = index_code_slot(in->code, a->index[0])};
+  return o->offset >= 0 ||
+         NEST_ERROR(in, WEFT_BUG, "%s is neither over constants nor over variables in scope", access_text(in->ctx, a));
+}
+
 static bool resolve(Interp *in, const Access *a, Operand *o) {
+  if (!a->buffer)
+    return resolve_index(in, a, o);
   Storage *s = storage_of(in, a->buffer);
   if (!s || s->elements < 0)
     return NEST_ERROR(in, WEFT_BUG, "%s has no storage", access_text(in->ctx, a));
-  if (a->buffer->type->dtype != DT_F32)
-    return NEST_ERROR(in, WEFT_UNSUPPORTED, "%s has element type %s; the interpreter computes f32 only",
-                      access_text(in->ctx, a), dtype_name(a->buffer->type->dtype));
   int n = a->buffer->type->layout->n;
   *o = (Operand){.access = a, .storage = s, .writer = s->stored_by == in->nest ? s->writer : NULL};
   o->offset = index_code_offset(in->code, a->index, s->extents, s->strides, n);
@@ -184,30 +195,47 @@ static bool resolve(Interp *in, const Access *a, Operand *o) {
 
 static bool compile_block(Interp *in, const Stmt *s, Code **out);
 
+/* The variable is open from here on. */
+static bool compile_variable(Interp *in, const Expr *var, Code *c) {
+  c->variable = var;
+  c->lo = index_code_slot(in->code, var->a);
+  c->hi = index_code_slot(in->code, var->b);
+  if (c->lo < 0 || c->hi < 0)
+    return NEST_ERROR(in, WEFT_BUG, "a bound of '%s' is neither over constants nor over variables in scope", var->name);
+  c->instrs = ARENA_NEW(in->arena, IndexInstrs);
+  c->var = index_code_enter(in->code, var, c->instrs);
+  return true;
+}
+
 static bool compile_loop(Interp *in, const Stmt *s, Code *c) {
   c->loop = s->loop;
-  c->lo = index_code_slot(in->code, s->var->a);
-  c->hi = index_code_slot(in->code, s->var->b);
-  if (c->lo < 0 || c->hi < 0)
-    return NEST_ERROR(in, WEFT_BUG,
-                      "a bound of the loop over '%s' is neither over constants nor over variables in scope",
-                      s->var->name);
-  c->instrs = ARENA_NEW(in->arena, IndexInstrs);
-  c->var = index_code_enter(in->code, s->var, c->instrs);
+  if (!compile_variable(in, s->var, c))
+    return false;
   bool ok = compile_block(in, s->body, &c->body);
   index_code_leave(in->code);
   return ok;
 }
 
-static bool compile_store(Interp *in, const Stmt *s, Code *c) {
+static bool compile_value(Interp *in, const Stmt *s, Code *c) {
   c->args = ARENA_ARRAY(in->arena, Operand, s->n_args);
   if (scalar_arg_count(s->value) > s->n_args)
-    return NEST_ERROR(in, WEFT_BUG, "the value of %s names more operands than it has",
-                      access_text(in->ctx, &s->target));
+    return NEST_ERROR(in, WEFT_BUG, "a value names more operands than it has");
   for (int k = 0; k < s->n_args; k++)
     if (!resolve(in, &s->args[k], &c->args[k]))
       return false;
   c->value = scalar_code(in->ctx, in->arena, s->value, s->n_args);
+  return true;
+}
+
+static bool compile_index(Interp *in, const Stmt *s, Code *c) {
+  return compile_value(in, s, c) && compile_variable(in, s->var, c);
+}
+
+static bool compile_store(Interp *in, const Stmt *s, Code *c) {
+  if (!compile_value(in, s, c))
+    return false;
+  if (!s->target.buffer)
+    return NEST_ERROR(in, WEFT_BUG, "a value is stored to no memory");
   if (s->target.buffer->space == BUF_INPUT || s->target.buffer->space == BUF_CONSTANT)
     return NEST_ERROR(in, WEFT_BUG, "%s is stored to, but is an input or a constant", access_text(in->ctx, &s->target));
   return resolve(in, &s->target, &c->target);
@@ -225,13 +253,18 @@ static bool compile_local(Interp *in, const Stmt *s, Code *c) {
 static bool compile_block(Interp *in, const Stmt *s, Code **out) {
   bool ok = true;
   size_t scope = in->locals.len;
+  int n_indices = 0;
   for (; s && ok; s = s->next, out = &(*out)->next) {
     Code *c = *out = ARENA_NEW(in->arena, Code);
     c->kind = s->kind;
     ok = s->kind == ST_LOOP    ? compile_loop(in, s, c)
          : s->kind == ST_LOCAL ? compile_local(in, s, c)
+         : s->kind == ST_INDEX ? compile_index(in, s, c)
                                : compile_store(in, s, c);
+    n_indices += ok && s->kind == ST_INDEX;
   }
+  for (; n_indices > 0; n_indices--)
+    index_code_leave(in->code);
   in->locals.len = scope;
   return ok;
 }
@@ -260,23 +293,35 @@ static bool written_elsewhere(const Interp *in, const Operand *o, int64_t offset
   return o->writer && o->writer[offset] > in->base && o->writer[offset] != in->iteration;
 }
 
-static bool run_store(const Interp *in, const Code *c) {
+static bool run_value(const Interp *in, const Code *c, ScalarValue *value) {
   for (int k = 0; k < c->value.n_args; k++) {
     const Operand *o = &c->args[k];
     int64_t offset = in->slots[o->offset];
+    if (!o->storage) {
+      c->value.registers[k].i = offset;
+      continue;
+    }
     if (offset < 0)
       return outside(in, o);
     if (written_elsewhere(in, o, offset))
       return conflict(in, o);
-    c->value.registers[k] = o->storage->data[offset];
+    c->value.registers[k] = dtype_load(o->storage->buffer->type->dtype, o->storage->data, offset);
   }
+  *value = scalar_code_run(&c->value);
+  return true;
+}
+
+static bool run_store(const Interp *in, const Code *c) {
+  ScalarValue value;
+  if (!run_value(in, c, &value))
+    return false;
   const Operand *t = &c->target;
   int64_t offset = in->slots[t->offset];
   if (offset < 0)
     return outside(in, t);
   if (written_elsewhere(in, t, offset))
     return conflict(in, t);
-  t->storage->data[offset] = scalar_code_run(&c->value);
+  dtype_store(t->storage->buffer->type->dtype, t->storage->data, offset, value);
   if (t->writer)
     t->writer[offset] = in->iteration;
   return true;
@@ -300,13 +345,35 @@ static bool run_loop(Interp *in, const Code *c) {
   return ok;
 }
 
+/* *empty: the range is, so that the rest of the block does not run. */
+static bool run_index(Interp *in, const Code *c, bool *empty) {
+  int64_t lo = in->slots[c->lo], hi = in->slots[c->hi];
+  ScalarValue value;
+  if (!run_value(in, c, &value))
+    return false;
+  if ((value.i < lo || value.i >= hi) && !in->faulted) {
+    in->faulted = true;
+    in->fault_var = c->variable;
+    in->fault_value = value.i;
+    in->fault_lo = lo;
+    in->fault_hi = hi;
+  }
+  *empty = lo >= hi;
+  in->slots[c->var] = value.i < lo ? lo : value.i >= hi ? hi - 1 : value.i;
+  if (!*empty)
+    index_code_run(c->instrs, in->slots);
+  return true;
+}
+
 static bool run_block(Interp *in, const Code *c) {
-  bool ok = true;
-  for (; c && ok; c = c->next) {
+  bool ok = true, empty = false;
+  for (; c && ok && !empty; c = c->next) {
     if (c->kind == ST_LOOP)
       ok = run_loop(in, c);
     else if (c->kind == ST_STORE)
       ok = run_store(in, c);
+    else if (c->kind == ST_INDEX)
+      ok = run_index(in, c, &empty);
     else
       poison(c->local);
   }
@@ -322,7 +389,12 @@ static bool run_nest(Interp *in, const Nest *nest) {
     return false;
   in->slots = ARENA_ARRAY(in->arena, int64_t, index_code_slots(in->code));
   index_code_run(index_code_outer(in->code), in->slots);
-  return run_block(in, body);
+  if (!run_block(in, body))
+    return false;
+  return !in->faulted ||
+         NEST_ERROR(in, WEFT_MALFORMED,
+                    "index out of range in %s: '%s' is %" PRId64 ", expected a number in %" PRId64 "..%" PRId64,
+                    nest->what, in->fault_var->name, in->fault_value, in->fault_lo, in->fault_hi);
 }
 
 static bool run_program(Interp *in, const void *const *inputs, void *const *outputs) {
@@ -334,9 +406,9 @@ static bool run_program(Interp *in, const void *const *inputs, void *const *outp
     return false;
   /* compile_store refuses stores to inputs and constants, so the cast away from const is harmless. */
   for (size_t k = 0; k < p->inputs.len; k++)
-    in->spaces[BUF_INPUT][k].data = (float *)(uintptr_t)inputs[k];
+    in->spaces[BUF_INPUT][k].data = (void *)(uintptr_t)inputs[k];
   for (size_t k = 0; k < p->constants.len; k++)
-    in->spaces[BUF_CONSTANT][k].data = (float *)(uintptr_t)constant_data(p->module, p->constants.data[k]->constant);
+    in->spaces[BUF_CONSTANT][k].data = (void *)(uintptr_t)constant_data(p->module, p->constants.data[k]->constant);
   for (size_t k = 0; k < p->outputs.len; k++) {
     in->spaces[BUF_OUTPUT][k].data = outputs[k];
     poison(&in->spaces[BUF_OUTPUT][k]);

@@ -7,29 +7,31 @@
 /* ---- symbols ---- */
 
 static void symbols_of_access(Ctx *ctx, SymbolSet *set, const Access *a) {
-  for (int k = 0; k < a->buffer->type->layout->n; k++)
+  for (int k = 0; k < access_digits(*a); k++)
     symbols_of_expr(ctx, set, a->index[k]);
 }
 
 /* Of the arguments that the value reads: others do not show in the text. */
-static void symbols_of_value(Ctx *ctx, SymbolSet *set, const Stmt *store, const Scalar *value) {
+static void symbols_of_value(Ctx *ctx, SymbolSet *set, const Stmt *s, const Scalar *value) {
   if (value->op == SC_ARG)
-    symbols_of_access(ctx, set, &store->args[value->index]);
+    symbols_of_access(ctx, set, &s->args[value->index]);
   for (int k = 0; k < value->n; k++)
     if (value->args[k]->arg_count)
-      symbols_of_value(ctx, set, store, value->args[k]);
+      symbols_of_value(ctx, set, s, value->args[k]);
 }
 
 static void symbols_of_stmts(Ctx *ctx, SymbolSet *set, const Stmt *s) {
   for (; s; s = s->next) {
-    if (s->kind == ST_LOOP) {
+    if (s->kind == ST_LOOP || s->kind == ST_INDEX) {
       symbols_of_expr(ctx, set, s->var->a);
       symbols_of_expr(ctx, set, s->var->b);
-      symbols_of_stmts(ctx, set, s->body);
-    } else if (s->kind == ST_STORE) {
-      symbols_of_access(ctx, set, &s->target);
-      symbols_of_value(ctx, set, s, s->value);
     }
+    if (s->kind == ST_LOOP)
+      symbols_of_stmts(ctx, set, s->body);
+    if (s->kind == ST_STORE)
+      symbols_of_access(ctx, set, &s->target);
+    if (s->kind == ST_STORE || s->kind == ST_INDEX)
+      symbols_of_value(ctx, set, s, s->value);
   }
 }
 
@@ -104,6 +106,12 @@ static void print_local_name(Str *out, const char *name) {
 }
 
 static void print_access(Str *out, const Access *a) {
+  if (!a->buffer) {
+    str_put(out, "index(");
+    expr_print(out, a->index[0]);
+    str_putc(out, ')');
+    return;
+  }
   if (a->buffer->space == BUF_LOCAL)
     print_local_name(out, a->buffer->name);
   else
@@ -135,13 +143,17 @@ static void indent(Str *out, int depth) {
 
 static void print_stmts(Str *out, const Stmt *s, int depth);
 
-static void print_loop(Str *out, const Stmt *s, int depth) {
-  str_printf(out, "%s ", loop_kind_names[s->loop]);
-  expr_print(out, s->var);
+static void print_range(Str *out, const char *what, const Expr *var) {
+  str_printf(out, "%s ", what);
+  expr_print(out, var);
   str_put(out, " in ");
-  expr_print(out, s->var->a);
+  expr_print(out, var->a);
   str_put(out, "..");
-  expr_print(out, s->var->b);
+  expr_print(out, var->b);
+}
+
+static void print_loop(Str *out, const Stmt *s, int depth) {
+  print_range(out, loop_kind_names[s->loop], s->var);
   if (s->body && s->body->kind == ST_STORE && !s->body->next) {
     str_put(out, " { ");
     print_store(out, s->body);
@@ -169,6 +181,11 @@ static void print_stmts(Str *out, const Stmt *s, int depth) {
       break;
     case ST_STORE:
       print_store(out, s);
+      break;
+    case ST_INDEX:
+      print_range(out, "index", s->var);
+      str_put(out, " = ");
+      scalar_print(out, s->value, print_arg, s);
       break;
     }
     str_putc(out, '\n');

@@ -33,7 +33,7 @@ typedef struct {
 } Liveness;
 
 static void use(Liveness *l, const Access *a, bool store) {
-  if (a->buffer->space != BUF_ARENA)
+  if (!a->buffer || a->buffer->space != BUF_ARENA)
     return;
   Life *life = &l->lives[a->buffer->index];
   if (life->first > life->last) {
@@ -49,9 +49,9 @@ static void use_block(Liveness *l, const Stmt *s) {
   for (; s; s = s->next) {
     if (s->kind == ST_LOOP)
       use_block(l, s->body);
-    if (s->kind != ST_STORE)
+    if (s->kind != ST_STORE && s->kind != ST_INDEX)
       continue;
-    use(l, &s->target, true);
+    use(l, &s->target, true); /* of an index statement: nothing */
     for (int k = 0; k < s->n_args; k++)
       use(l, &s->args[k], false);
   }

@@ -28,7 +28,8 @@ static const Scalar *expression(Ctx *ctx, const Op *op, const Value *v, const Gr
   const Scalar *operands[OP_MAX_OPERANDS];
   for (int k = 0; k < op->def->n_operands; k++) {
     bool fused = v && op->operands[k] == v && groups[v->id].expression;
-    operands[k] = fused ? groups[v->id].expression : scalar_arg(ctx, k);
+    operands[k] =
+        fused ? groups[v->id].expression : scalar_arg_typed(ctx, k, dtype_compute(op->operands[k]->type->dtype));
   }
   return op_scalar(ctx, op, operands);
 }
@@ -38,9 +39,19 @@ static Group joined(Ctx *ctx, const Op *op, const Value *v, const Group *groups)
   return (Group){g->operands + op->def->n_operands - 1, g->ops + 1, expression(ctx, op, v, groups)};
 }
 
+/* What is stored in another type than it is computed in is rounded there, which a fused value would not be. */
+static bool is_rounded_in_memory(const Type *type) {
+  return dtype_compute(type->dtype) != type->dtype;
+}
+
+static bool same_extents(const Type *a, const Type *b) {
+  return a->rank == b->rank && memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0;
+}
+
 static bool fits(Ctx *ctx, const Op *op, const Value *v, const uint32_t *uses, const Group *groups) {
-  if (!v || !v->def || !may_take_epilogue(v->def) || uses[v->id] != 1 || !type_same_shape(v->type, op->result->type) ||
-      groups[v->id].operands + op->def->n_operands - 1 > FUSE_MAX_OPERANDS || groups[v->id].ops >= FUSE_MAX_OPS)
+  if (!v || !v->def || !may_take_epilogue(v->def) || uses[v->id] != 1 || !same_extents(v->type, op->result->type) ||
+      is_rounded_in_memory(v->type) || groups[v->id].operands + op->def->n_operands - 1 > FUSE_MAX_OPERANDS ||
+      groups[v->id].ops >= FUSE_MAX_OPS)
     return false;
   return expression(ctx, op, v, groups)->size <= FUSE_MAX_NODES;
 }

@@ -1,5 +1,6 @@
 /* The one gate before lowering: what the target takes passes, everything else is an error where the user wrote it, all
- * of them at once. Copies that copy nothing go. */
+ * of them at once. The target takes every element type, where the op's row does; shapes must be constant. Copies that
+ * copy nothing go. */
 #include "passes/pass.h"
 
 bool pass_legalize(Unit *unit, const PassOption *options, int n_options);
@@ -10,9 +11,6 @@ static bool is_static(const Type *type) {
 }
 
 static bool check_type(Ctx *ctx, const Value *v, Loc loc) {
-  if (v->type->dtype != DT_F32)
-    return diag_error(ctx->diags, WEFT_UNSUPPORTED, loc, "%%%s is %s; this target computes in f32 only", v->name,
-                      type_text(ctx, v->type));
   if (!is_static(v->type))
     return diag_error(ctx->diags, WEFT_UNSUPPORTED, loc,
                       "%%%s has dynamic dimensions, %s; give every dimension a number", v->name,

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { BAD_ARGUMENT = 2, MISSING = 5, WORKSPACE_ALIGN = 64 };
+enum { BAD_ARGUMENT = 2, BAD_VALUE = 3, MISSING = 5, WORKSPACE_ALIGN = 64 };
 
 static _Thread_local char message[512];
 
@@ -155,29 +155,34 @@ static void poison(char *workspace, int64_t bytes) {
     words[i] = 0x7fa00000u;
 }
 
-static void run_nests(const WeftModel *m, const void *const *inputs, void *const *outputs, void *workspace) {
+/* Ends behind the first nest that met an index out of range: weft_rt_parallel returns when all of a nest has run. */
+static int run_nests(const WeftModel *m, const void *const *inputs, void *const *outputs, void *workspace) {
   weft_rt_set_threads(m, 0); /* the model has a say in the default */
-  const WeftFrame frame = {.inputs = inputs, .outputs = outputs, .weights = m->weights, .arena = workspace};
+  int32_t fault = 0;
+  const WeftFrame frame = {
+      .inputs = inputs, .outputs = outputs, .weights = m->weights, .arena = workspace, .fault = &fault};
   if (m->poison)
     poison(workspace, m->workspace);
-  for (int i = 0; i < m->n_nests; i++)
+  for (int i = 0; i < m->n_nests; i++) {
     weft_rt_parallel(&m->nests[i], &frame);
+    if (__atomic_load_n(&fault, __ATOMIC_RELAXED))
+      return fail(BAD_VALUE, "%s: index out of range in %s", m->nests[i].name, m->nests[i].what);
+  }
+  return 0;
 }
 
 int weft_rt_run(const WeftModel *model, const void *const *inputs, void *const *outputs) {
   int status;
   if ((status = check_cpu(model)) || (status = check_arguments(model, inputs, outputs)))
     return status;
-  if (model->workspace == 0) {
-    run_nests(model, inputs, outputs, NULL);
-    return 0;
-  }
+  if (model->workspace == 0)
+    return run_nests(model, inputs, outputs, NULL);
   Block *block = take_block((size_t)model->workspace);
   if (!block)
     return fail(MISSING, "no memory for a workspace of %lld bytes", (long long)model->workspace);
-  run_nests(model, inputs, outputs, block + 1);
+  status = run_nests(model, inputs, outputs, block + 1);
   leave_block(block);
-  return 0;
+  return status;
 }
 
 int weft_rt_run_in(const WeftModel *model, const void *const *inputs, void *const *outputs, void *workspace) {
@@ -185,8 +190,7 @@ int weft_rt_run_in(const WeftModel *model, const void *const *inputs, void *cons
   if ((status = check_cpu(model)) || (status = check_arguments(model, inputs, outputs)) ||
       (status = check_workspace(model, inputs, outputs, workspace)))
     return status;
-  run_nests(model, inputs, outputs, workspace);
-  return 0;
+  return run_nests(model, inputs, outputs, workspace);
 }
 
 size_t weft_rt_workspace_size(const WeftModel *model, const int64_t *dims, int n) {

@@ -38,6 +38,7 @@ typedef struct {
   void *const *outputs;
   const char *weights;
   char *arena;
+  int32_t *fault; /* a nest that meets an index out of range sets it to 1 (one relaxed atomic store) and goes on within the range */
 } WeftFrame;
 
 /* Iterations [begin, end) of the nest's flattened parallel loops. */
@@ -48,6 +49,7 @@ typedef struct {
   const char *name;
   int64_t count; /* iterations of the flattened outermost parallel loops; 1 where there is none */
   int64_t work;  /* multiplications and additions in all: small nests stay on one thread */
+  const char *what; /* the ops it computes, for messages */
 } WeftNest;
 
 /* One input or output as the caller sees it. */

@@ -26,7 +26,7 @@ static const CommandSpec targets_spec = {
 /* ---- ops ---- */
 
 static void print_attr(const OpDef *def, const AttrDef *a) {
-  static const char *const kinds[] = {"int", "ints", "float", "word", "constant"};
+  static const char *const kinds[] = {"int", "ints", "float", "word", "type", "constant"};
   printf("    %s: %s", a->name, kinds[a->kind]);
   if (a->kind == ATTR_INTS && a->len != LEN_ANY)
     printf(" (%d)", def->spatial * (a->len == LEN_2SPATIAL ? 2 : 1));
@@ -38,6 +38,14 @@ static void print_attr(const OpDef *def, const AttrDef *a) {
     printf(" = []\n");
   else
     printf(" = %g\n", a->fill);
+}
+
+static void print_types(Ctx *ctx, const OpDef *def) {
+  const char *result = strchr(def->types, '>');
+  printf("    of %s", op_types_text(ctx, def->types));
+  if (result)
+    printf("; the result's type is %s", strcmp(result + 1, "to") == 0 ? "what 'to' says" : result + 1);
+  printf("\n");
 }
 
 static void print_op(Ctx *ctx, const OpDef *def) {
@@ -52,6 +60,8 @@ static void print_op(Ctx *ctx, const OpDef *def) {
   }
   const char *result = op_roles(ctx, def, def->result_roles);
   printf(")%s%s\n    %s\n", result[0] ? " -> " : "", result, def->doc);
+  if (def->types)
+    print_types(ctx, def);
   for (int k = 0; k < def->n_attrs; k++)
     print_attr(def, &def->attrs[k]);
 }

@@ -12,13 +12,32 @@ bool op_expect_rank(Ctx *ctx, const Op *op, int k, int rank) {
                     roles);
 }
 
-bool op_expect_f32(Ctx *ctx, const Op *op) {
-  for (int k = 0; k < op->def->n_operands; k++) {
+bool op_expect_types(Ctx *ctx, const Op *op, const char *types) {
+  const Value *first = NULL;
+  const char *first_name = NULL;
+  for (int k = 0; k < op->n_operands; k++) {
     const Value *v = op->operands[k];
-    if (v && v->type->dtype != DT_F32)
-      return diag_error(ctx->diags, WEFT_UNSUPPORTED, op->loc,
-                        "%s: operand '%s' has element type %s, which is not supported here; supported: f32",
-                        op->def->name, op->def->operands[k].name, dtype_name(v->type->dtype));
+    const OperandDef *row = op_operand(op->def, k);
+    if (!v)
+      continue;
+    DType dtype = v->type->dtype;
+    if (row->is_bool) {
+      if (dtype != DT_BOOL)
+        return diag_error(ctx->diags, WEFT_MALFORMED, op->loc, "%s: operand '%s' has element type %s, expected bool",
+                          op->def->name, row->name, dtype_name(dtype));
+      continue;
+    }
+    if (!op_types_hold(types, dtype))
+      return diag_error(ctx->diags, WEFT_UNSUPPORTED, op->loc, "%s: operand '%s' has element type %s; this op takes %s",
+                        op->def->name, row->name, dtype_name(dtype), op_types_text(ctx, types));
+    if (first && dtype != first->type->dtype)
+      return diag_error(ctx->diags, WEFT_MALFORMED, op->loc,
+                        "%s: operand '%s' has element type %s, but operand '%s' has %s; they must be the same",
+                        op->def->name, row->name, dtype_name(dtype), first_name, dtype_name(first->type->dtype));
+    if (!first) {
+      first = v;
+      first_name = row->name;
+    }
   }
   return true;
 }

@@ -49,7 +49,7 @@ void conv_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {
 }
 
 /* The sum over one group's input channels and all taps, at one output position. */
-static double conv_at(const ConvNumbers *c, const float *x, const float *w, const int64_t *q) {
+static double conv_at(const ConvNumbers *c, const double *x, const double *w, const int64_t *q) {
   double sum = 0;
   for (int64_t i = 0; i < c->in_channels; i++)
     for (int64_t k0 = 0; k0 < c->kernel[0]; k0++)
@@ -59,7 +59,7 @@ static double conv_at(const ConvNumbers *c, const float *x, const float *w, cons
           int64_t i1 = q[1] * c->stride[1] - c->pad[1] + k1 * c->dilation[1];
           int64_t i2 = q[2] * c->stride[2] - c->pad[2] + k2 * c->dilation[2];
           if (i0 >= 0 && i0 < c->in[0] && i1 >= 0 && i1 < c->in[1] && i2 >= 0 && i2 < c->in[2])
-            sum += (double)x[((i * c->in[0] + i0) * c->in[1] + i1) * c->in[2] + i2] * (double)*w;
+            sum += x[((i * c->in[0] + i0) * c->in[1] + i1) * c->in[2] + i2] * *w;
         }
   return sum;
 }
@@ -72,16 +72,18 @@ void conv_eval(Ctx *ctx, const Op *op, const Tensor *const *in, Tensor *out) {
   int64_t channels = c.groups * c.out_channels;
   int64_t per_group = c.in_channels * c.in[0] * c.in[1] * c.in[2];
   int64_t per_output = c.in_channels * c.kernel[0] * c.kernel[1] * c.kernel[2];
-  const float *x = in[CONV_DATA]->data, *w = in[CONV_KERNEL]->data;
-  float *y = out->data;
+  Arena *arena = arena_create();
+  const double *x = conv_doubles(arena, in[CONV_DATA]), *w = conv_doubles(arena, in[CONV_KERNEL]);
+  int64_t y = 0;
   for (int64_t n = 0; n < c.n; n++)
     for (int64_t o = 0; o < channels; o++) {
-      const float *from = x + (n * c.groups + o / c.out_channels) * per_group;
+      const double *from = x + (n * c.groups + o / c.out_channels) * per_group;
       double bias = in[CONV_BIAS] ? tensor_get(in[CONV_BIAS], o) : 0;
       int64_t q[3];
       for (q[0] = 0; q[0] < c.out[0]; q[0]++)
         for (q[1] = 0; q[1] < c.out[1]; q[1]++)
           for (q[2] = 0; q[2] < c.out[2]; q[2]++)
-            *y++ = (float)(bias + conv_at(&c, from, w + o * per_output, q));
+            tensor_set(out, y++, bias + conv_at(&c, from, w + o * per_output, q));
     }
+  arena_destroy(arena);
 }

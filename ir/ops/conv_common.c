@@ -39,7 +39,7 @@ bool conv_check(Ctx *ctx, const Op *op, const ConvAttrs *a) {
     return false;
   if (op->operands[CONV_BIAS] && !op_expect_rank(ctx, op, CONV_BIAS, 1))
     return false;
-  if (!op_expect_f32(ctx, op))
+  if (!op_expect_types(ctx, op, "f"))
     return false;
   if (!expect_range(ctx, op, "strides", a->strides, d, 1, ATTR_LIMIT) ||
       !expect_range(ctx, op, "dilation", a->dilation, d, 1, ATTR_LIMIT) ||
@@ -96,7 +96,7 @@ const Type *conv_result(Ctx *ctx, const Op *op, const Dim *dims) {
       return NULL;
     }
   }
-  return op_result_type(ctx, op, DT_F32, op->def->spatial + 2, dims);
+  return op_result_type(ctx, op, op->operands[CONV_DATA]->type->dtype, op->def->spatial + 2, dims);
 }
 
 /* Data and result have the same logical axes N, C, spatial: the data's digits, translated by roles, are themselves. */
@@ -115,6 +115,15 @@ void conv_plan(Ctx *ctx, const Op *op, LayoutPlan *plan, const int *kernel_perm)
     plan->operand[CONV_KERNEL] = plan->wish_kernel;
   else if (plan->constant[CONV_KERNEL])
     plan->operand[CONV_KERNEL] = layout_permutation(ctx, op->def->spatial + 2, kernel_perm);
+}
+
+const double *conv_doubles(Arena *arena, const Tensor *t) {
+  if (t->dtype == DT_F64)
+    return t->data;
+  double *all = ARENA_ARRAY(arena, double, t->n);
+  for (int64_t i = 0; i < t->n; i++)
+    all[i] = tensor_get(t, i);
+  return all;
 }
 
 ConvNumbers conv_numbers(const Op *op, const Tensor *const *in, const Tensor *out) {

@@ -38,5 +38,7 @@ typedef struct {
 } ConvNumbers;
 
 ConvNumbers conv_numbers(const Op *op, const Tensor *const *in, const Tensor *out);
+/* The elements of a tensor of floats. */
+const double *conv_doubles(Arena *arena, const Tensor *t);
 
 #endif

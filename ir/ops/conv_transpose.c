@@ -45,11 +45,11 @@ void conv_transpose_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {
 }
 
 /* Adds one input channel's part to sum, the plane of one output channel. */
-static void scatter(const ConvNumbers *c, const float *x, const float *w, double *sum) {
+static void scatter(const ConvNumbers *c, const double *x, const double *w, double *sum) {
   for (int64_t i0 = 0; i0 < c->in[0]; i0++)
     for (int64_t i1 = 0; i1 < c->in[1]; i1++)
       for (int64_t i2 = 0; i2 < c->in[2]; i2++, x++) {
-        const float *tap = w;
+        const double *tap = w;
         for (int64_t k0 = 0; k0 < c->kernel[0]; k0++)
           for (int64_t k1 = 0; k1 < c->kernel[1]; k1++)
             for (int64_t k2 = 0; k2 < c->kernel[2]; k2++, tap++) {
@@ -57,20 +57,22 @@ static void scatter(const ConvNumbers *c, const float *x, const float *w, double
               int64_t o1 = i1 * c->stride[1] - c->pad[1] + k1 * c->dilation[1];
               int64_t o2 = i2 * c->stride[2] - c->pad[2] + k2 * c->dilation[2];
               if (o0 >= 0 && o0 < c->out[0] && o1 >= 0 && o1 < c->out[1] && o2 >= 0 && o2 < c->out[2])
-                sum[(o0 * c->out[1] + o1) * c->out[2] + o2] += (double)*x * (double)*tap;
+                sum[(o0 * c->out[1] + o1) * c->out[2] + o2] += *x * *tap;
             }
       }
 }
 
 void conv_transpose_eval(Ctx *ctx, const Op *op, const Tensor *const *in, Tensor *out) {
+  (void)ctx;
   if (out->n == 0)
     return;
   ConvNumbers c = conv_numbers(op, in, out);
   int64_t in_plane = c.in[0] * c.in[1] * c.in[2], out_plane = c.out[0] * c.out[1] * c.out[2];
   int64_t taps = c.kernel[0] * c.kernel[1] * c.kernel[2], channels = c.groups * c.out_channels;
-  const float *x = in[CONV_DATA]->data, *w = in[CONV_KERNEL]->data;
-  float *y = out->data;
-  double *sum = ARENA_ARRAY(ctx->arena, double, out_plane);
+  Arena *arena = arena_create();
+  const double *x = conv_doubles(arena, in[CONV_DATA]), *w = conv_doubles(arena, in[CONV_KERNEL]);
+  int64_t y = 0;
+  double *sum = ARENA_ARRAY(arena, double, out_plane);
   for (int64_t n = 0; n < c.n; n++)
     for (int64_t o = 0; o < channels; o++) {
       int64_t first = o / c.out_channels * c.in_channels; /* the group's first input channel */
@@ -80,6 +82,7 @@ void conv_transpose_eval(Ctx *ctx, const Op *op, const Tensor *const *in, Tensor
         scatter(&c, x + (n * c.groups * c.in_channels + i) * in_plane,
                 w + (i * c.out_channels + o % c.out_channels) * taps, sum);
       for (int64_t q = 0; q < out_plane; q++)
-        *y++ = (float)sum[q];
+        tensor_set(out, y++, sum[q]);
     }
+  arena_destroy(arena);
 }

@@ -2,13 +2,32 @@
  * broadcasting has become broadcast ops before (build_elementwise). */
 #include "ir/ops/ops.h"
 
+static bool same_extents(const Type *a, const Type *b) {
+  return a->rank == b->rank && memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0;
+}
+
+/* The number of the first operand that has the op's element type. */
+static int typed_operand(const OpDef *def) {
+  int k = 0;
+  while (def->operands[k].is_bool)
+    k++;
+  return k;
+}
+
+static DType result_type(const Op *op) {
+  const char *result = strchr(op->def->types, '>');
+  if (!result)
+    return op->operands[typed_operand(op->def)]->type->dtype;
+  return strcmp(result, ">bool") == 0 ? DT_BOOL : (DType)op_attr(op, result + 1)->i;
+}
+
 const Type *elementwise_infer(Ctx *ctx, const Op *op) {
-  if (!op_expect_f32(ctx, op))
+  if (!op_expect_types(ctx, op, op->def->types))
     return NULL;
   const Type *first = op->operands[0]->type;
   for (int k = 1; k < op->def->n_operands; k++) {
     const Type *type = op->operands[k]->type;
-    if (!type_same_shape(first, type)) {
+    if (!same_extents(first, type)) {
       diag_error(ctx->diags, WEFT_MALFORMED, op->loc,
                  "%s: operand '%s' is %s, but operand '%s' is %s; the operands of this op must have one shape",
                  op->def->name, op->def->operands[k].name, type_text(ctx, type), op->def->operands[0].name,
@@ -16,7 +35,7 @@ const Type *elementwise_infer(Ctx *ctx, const Op *op) {
       return NULL;
     }
   }
-  return type_get(ctx, first->dtype, first->rank, first->dims, NULL);
+  return type_get(ctx, result_type(op), first->rank, first->dims, NULL);
 }
 
 static bool is_broadcast(const Value *v) {
@@ -42,36 +61,45 @@ void elementwise_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {
       plan->operand[k] = layout_with_pad(ctx, layout, PAD_ANY);
 }
 
+/* Attributes are numbers of the op's element type; one that is an element type itself is the result's. */
 const Scalar *op_scalar(Ctx *ctx, const Op *op, const Scalar *const *operands) {
   const OpDef *def = op->def;
   const char *names[OP_MAX_OPERANDS + OP_MAX_ATTRS];
   const Scalar *values[OP_MAX_OPERANDS + OP_MAX_ATTRS];
+  DType dtype = operands[typed_operand(def)]->dtype, to = dtype;
   int n = 0;
+  bool casts = false;
   for (int k = 0; k < def->n_operands; k++, n++) {
     names[n] = def->operands[k].name;
     values[n] = operands[k];
   }
-  for (int k = 0; k < def->n_attrs; k++, n++) {
+  for (int k = 0; k < def->n_attrs; k++) {
+    const Attr *attr = &op->attrs[k];
+    if (def->attrs[k].kind == ATTR_DTYPE) {
+      to = dtype_compute((DType)attr->i);
+      casts = true;
+      continue;
+    }
     names[n] = def->attrs[k].name;
-    values[n] = scalar_const(ctx, def->attrs[k].kind == ATTR_INT ? (double)op->attrs[k].i : op->attrs[k].f);
+    values[n++] = scalar_const_typed(ctx, dtype, def->attrs[k].kind == ATTR_INT ? (double)attr->i : attr->f);
   }
   const char *why = NULL;
   const Scalar *s = scalar_parse(ctx, def->expression, names, values, n, &why);
   if (!s)
     weft_bug(__FILE__, __LINE__, "expression of %s: %s", def->name, why);
-  return s;
+  return casts ? scalar_cast(ctx, s, to) : s;
 }
 
 void elementwise_eval(Ctx *ctx, const Op *op, const Tensor *const *in, Tensor *out) {
   const Scalar *args[OP_MAX_OPERANDS];
-  double x[OP_MAX_OPERANDS] = {0};
+  ScalarValue x[OP_MAX_OPERANDS] = {{0}};
   int n = op->def->n_operands;
   for (int k = 0; k < n; k++)
-    args[k] = scalar_arg(ctx, k);
+    args[k] = scalar_arg_typed(ctx, k, dtype_compute(in[k]->dtype));
   const Scalar *s = op_scalar(ctx, op, args);
   for (int64_t i = 0; i < out->n; i++) {
     for (int k = 0; k < n; k++)
-      x[k] = tensor_get(in[k], i);
-    tensor_set(out, i, scalar_eval_reference(s, x));
+      x[k] = tensor_value(in[k], i);
+    tensor_set_value(out, i, scalar_eval_reference(s, x));
   }
 }

@@ -13,6 +13,7 @@
   OpViewIndex family##_view_index; /* defined by views only */
 #define OP(code, name, family, ...) FAMILY(family)
 #define ELEMENTWISE(code, ...) FAMILY(elementwise)
+#define COMPOSITE(code, ...) FAMILY(composite)
 #include "ir/ops.def"
 #undef FAMILY
 
@@ -20,11 +21,12 @@
 
 /* Operand k (present) has this rank. */
 bool op_expect_rank(Ctx *ctx, const Op *op, int k, int rank);
-/* Every operand has an element type that weft computes with. */
-bool op_expect_f32(Ctx *ctx, const Op *op);
-/* The result type, or NULL after reporting where an extent may be negative or the tensor is too large. */
+/* The operands have one element type, of the classes whose letters these are (OpDef.types); those that are bool in the
+ * op's row are bool. */
+bool op_expect_types(Ctx *ctx, const Op *op, const char *types);
 /* The attribute `name` as an axis of a tensor of this rank; negative ones count from the end. */
 bool op_expect_axis(Ctx *ctx, const Op *op, const char *name, int rank, int *axis);
+/* The result type, or NULL after reporting where an extent may be negative or the tensor is too large. */
 const Type *op_result_type(Ctx *ctx, const Op *op, DType dtype, int rank, const Dim *dims);
 
 #endif

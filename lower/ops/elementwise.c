@@ -10,6 +10,7 @@ bool lower_elementwise(LowerCtx *lc, const Group *group) {
   Args args = {0};
   const Scalar *operands[OP_MAX_OPERANDS];
   for (int k = 0; k < op->def->n_operands; k++)
-    operands[k] = scalar_arg(lc->ctx, args_add(&args, lower_read(lc, op->operands[k], vars)));
+    operands[k] = scalar_arg_typed(lc->ctx, args_add(&args, lower_read(lc, op->operands[k], vars)),
+                                   dtype_compute(op->operands[k]->type->dtype));
   return lower_pointwise(lc, group, vars, op_scalar(lc->ctx, op, operands), &args);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "codegen/codegen.h"
+#include "ir/tensor.h"
 #include "lower/lower.h"
 #include "runtime/model.h"
 #include "tests/unit/loop_build.h"
@@ -25,12 +26,26 @@ static inline CodegenOptions options_for(const CpuTarget *t) {
   return (CodegenOptions){.cpu = t, .prefix = "weft_model"};
 }
 
-static inline bool same_number(float a, float b, Compare how) {
+static inline bool same_number(double a, double b, Compare how) {
   if (isnan(a) || isnan(b))
     return isnan(a) && isnan(b);
   if (memcmp(&a, &b, sizeof a) == 0)
     return true;
-  return how == CLOSE && fabs((double)a - (double)b) <= ATOL + RTOL * fabs((double)b);
+  return how == CLOSE && fabs(a - b) <= ATOL + RTOL * fabs(b);
+}
+
+/* The elements of a buffer in the order of its storage. */
+static inline Tensor storage_tensor(const Buffer *b, void *data) {
+  int64_t n = type_bytes(b->type) / (int64_t)dtype_size(b->type->dtype);
+  return (Tensor){.dtype = b->type->dtype, .rank = 1, .shape = {n}, .n = n, .data = data};
+}
+
+/* Integers and bool have the same bits, floats are compared as numbers. */
+static inline bool same_element(const Tensor *a, const Tensor *b, int64_t i, Compare how) {
+  size_t size = dtype_size(a->dtype);
+  if (memcmp((const char *)a->data + (size_t)i * size, (const char *)b->data + (size_t)i * size, size) == 0)
+    return true;
+  return dtype_is_float(a->dtype) && same_number(tensor_get(a, i), tensor_get(b, i), how);
 }
 
 /* Numbers in [-1, 1), the same for the same seed. */
@@ -41,46 +56,57 @@ static inline void fill_random(float *data, int64_t n, uint64_t seed) {
   }
 }
 
-static inline float **new_buffers(Ctx *ctx, Buffer *const *buffers, size_t n) {
-  float **data = ARENA_ARRAY(ctx->arena, float *, n);
+/* Floats in [-1, 1), any integers. */
+static inline void fill_buffer(const Buffer *b, void *data, uint64_t seed) {
+  Tensor t = storage_tensor(b, data);
+  float *numbers = malloc((size_t)t.n * sizeof *numbers + 1);
+  fill_random(numbers, t.n, seed);
+  for (int64_t i = 0; i < t.n; i++)
+    tensor_set(&t, i, dtype_is_float(t.dtype) ? (double)numbers[i] : floor((double)numbers[i] * 0x1p31));
+  free(numbers);
+}
+
+static inline void **new_buffers(Ctx *ctx, Buffer *const *buffers, size_t n) {
+  void **data = ARENA_ARRAY(ctx->arena, void *, n);
   for (size_t k = 0; k < n; k++)
     data[k] = arena_alloc(ctx->arena, (size_t)type_bytes(buffers[k]->type) + 4);
   return data;
 }
 
-static inline int64_t floats_of(const Buffer *b) {
-  return type_bytes(b->type) / (int64_t)sizeof(float);
+static inline Jit *compile_on(LoopProgram *p, const CpuTarget *t) {
+  CodegenOptions options = options_for(t);
+  ck_assert_msg((p->arena_bytes || plan_memory(p)) && loops_check(p), "%s", diag_text(p->ctx->diags, false));
+  Jit *jit = jit_open(p, &options);
+  ck_assert_msg(jit != NULL, "%s", diag_text(p->ctx->diags, false));
+  return jit;
 }
 
 /* The program is planned and checked first. inputs[k] NULL (or inputs NULL): random numbers. */
-static inline void compare_on(LoopProgram *p, const CpuTarget *t, float *const *inputs, Compare how) {
+static inline void compare_on(LoopProgram *p, const CpuTarget *t, void *const *inputs, Compare how) {
   Ctx *ctx = p->ctx;
-  CodegenOptions options = options_for(t);
-  ck_assert_msg((p->arena_bytes || plan_memory(p)) && loops_check(p), "%s", diag_text(ctx->diags, false));
-  float **in = new_buffers(ctx, p->inputs.data, p->inputs.len);
+  Jit *jit = compile_on(p, t);
+  void **in = new_buffers(ctx, p->inputs.data, p->inputs.len);
   for (size_t k = 0; k < p->inputs.len; k++)
     if (inputs && inputs[k])
       memcpy(in[k], inputs[k], (size_t)type_bytes(p->inputs.data[k]->type));
     else
-      fill_random(in[k], floats_of(p->inputs.data[k]), k + 1);
-  float **expected = new_buffers(ctx, p->outputs.data, p->outputs.len);
-  float **got = new_buffers(ctx, p->outputs.data, p->outputs.len);
-  ck_assert_msg(loops_interpret(p, (const void *const *)in, (void *const *)expected), "%s",
-                diag_text(ctx->diags, false));
-  /* What the program does not store stays: both start from the same. */
+      fill_buffer(p->inputs.data[k], in[k], k + 1);
+  void **expected = new_buffers(ctx, p->outputs.data, p->outputs.len);
+  void **got = new_buffers(ctx, p->outputs.data, p->outputs.len);
+  ck_assert_msg(loops_interpret(p, (const void *const *)in, expected), "%s", diag_text(ctx->diags, false));
   for (size_t k = 0; k < p->outputs.len; k++)
     memset(got[k], 0xff, (size_t)type_bytes(p->outputs.data[k]->type));
-  Jit *jit = jit_open(p, &options);
-  ck_assert_msg(jit != NULL, "%s", diag_text(ctx->diags, false));
-  ck_assert_msg(weft_rt_run(jit_model(jit), (const void *const *)in, (void *const *)got) == 0, "%s", weft_rt_error());
-  for (size_t k = 0; k < p->outputs.len; k++)
-    for (int64_t i = 0; i < floats_of(p->outputs.data[k]); i++)
-      ck_assert_msg(same_number(got[k][i], expected[k][i], how), "%s: output %s[%lld] is %a, expected %a", t->name,
-                    p->outputs.data[k]->name, (long long)i, (double)got[k][i], (double)expected[k][i]);
+  ck_assert_msg(weft_rt_run(jit_model(jit), (const void *const *)in, got) == 0, "%s", weft_rt_error());
+  for (size_t k = 0; k < p->outputs.len; k++) {
+    Tensor a = storage_tensor(p->outputs.data[k], got[k]), b = storage_tensor(p->outputs.data[k], expected[k]);
+    for (int64_t i = 0; i < a.n; i++)
+      ck_assert_msg(same_element(&a, &b, i, how), "%s: output %s[%lld] is %a, expected %a", t->name,
+                    p->outputs.data[k]->name, (long long)i, tensor_get(&a, i), tensor_get(&b, i));
+  }
   jit_close(jit);
 }
 
-static inline void compare(LoopProgram *p, float *const *inputs, Compare how) {
+static inline void compare(LoopProgram *p, void *const *inputs, Compare how) {
   for (const CpuTarget *t = cpu_targets; t->name; t++)
     if (runs_here(t))
       compare_on(p, t, inputs, how);

@@ -27,65 +27,7 @@ static const Expr *sum(const Expr *a, int64_t coef, const Expr *b) {
   return expr_add(ctx, expr_mul_const(ctx, a, coef), b);
 }
 
-/* ---- the scalar language ---- */
-
-static const float special[] = {
-    0.0f,        -0.0f,  1.0f,    -1.0f,           0.5f,        -0.5f,          1.5f,          -2.5f,
-    3.99999976f, 1e-45f, -1e-45f, 1.17549435e-38f, -1.1e-38f,   3.40282347e38f, -3.4e38f,      INFINITY,
-    -INFINITY,   NAN,    -NAN,    8388607.5f,      -8388608.5f, 16777216.0f,    2147483648.0f, 1e10f,
-    -1e-10f,     87.5f,  -100.0f, 126.0f,          -126.0f,     127.0f,         0.1f,          0.333333343f};
-#define N_SPECIAL ((int64_t)(sizeof special / sizeof *special))
-
-/* Every pair of special numbers as x and y, another special number as z. */
-static float *const *special_inputs(int64_t n) {
-  float **in = ARENA_ARRAY(ctx->arena, float *, 3);
-  for (int k = 0; k < 3; k++)
-    in[k] = ARENA_ARRAY(ctx->arena, float, n);
-  for (int64_t i = 0; i < n; i++) {
-    in[0][i] = special[i % N_SPECIAL];
-    in[1][i] = special[i / N_SPECIAL % N_SPECIAL];
-    in[2][i] = special[(i * 7 + 3) % N_SPECIAL];
-  }
-  return in;
-}
-
-/* out[i] = value(x[i], y[i], z[i]), in vectors or one by one. */
-static void compute_all(const Scalar *value, LoopKind inner, Compare how) {
-  int64_t n = N_SPECIAL * N_SPECIAL;
-  p = new_program(ctx);
-  Buffer *x = input("x", F32(n)), *y = input("y", F32(n)), *z = input("z", F32(n)), *out = output("out", F32(n));
-  const Expr *i = VAR("i", 0, n / 16), *v = VAR("v", 0, 16), *at = sum(i, 16, v);
-  nest_of(p, "ops", LOOP(LOOP_PARALLEL, i, LOOP(inner, v, STORE(AT(out, at), value, AT(x, at), AT(y, at), AT(z, at)))));
-  for (const CpuTarget *t = cpu_targets; t->name; t++)
-    if (runs_here(t)) /* without FMA in the machine it is rounded twice */
-      compare_on(p, t, special_inputs(n), value->op == SC_FMA && !(t->needs & WEFT_CPU_FMA) ? CLOSE : how);
-}
-
-static const Scalar *number(const Scalar *s) {
-  return s->dtype == DT_BOOL ? scalar_make3(ctx, SC_SELECT, s, scalar_const(ctx, 1), scalar_const(ctx, 0)) : s;
-}
-
-START_TEST(test_every_operation) {
-  const Scalar *args[3] = {scalar_arg(ctx, 0), scalar_arg(ctx, 1), scalar_arg(ctx, 2)};
-  ScalarOp op = (ScalarOp)_i;
-  if (op == SC_CONST || op == SC_ARG)
-    return;
-  if (op == SC_SELECT)
-    args[0] = scalar_make2(ctx, SC_LT, args[0], args[1]);
-  if (op == SC_EXP2I) { /* outside of its range any number is right */
-    args[0] = scalar_make1(ctx, SC_FLOOR, args[0]);
-    args[0] = scalar_make2(ctx, SC_MAX, args[0], scalar_const(ctx, -126));
-    args[0] = scalar_make2(ctx, SC_MIN, args[0], scalar_const(ctx, 127));
-  }
-  if (op == SC_FMA) /* keep the double rounding of CLOSE away from cancellation: positive operands */
-    for (int k = 0; k < 3; k++)
-      args[k] = scalar_make1(ctx, SC_ABS, args[k]);
-  const Scalar *value = number(scalar_make(ctx, op, args));
-  Compare how = scalar_op_is_intrinsic(op) ? CLOSE : EXACT;
-  compute_all(value, LOOP_VECTOR, how);
-  compute_all(value, LOOP_FOR, how);
-}
-END_TEST
+/* ---- the scalar language: tests/unit/test_codegen_types.c has each operation ---- */
 
 /* Scalars and vectors meet in one expression: select by a condition that is the same for all lanes, constants. */
 START_TEST(test_uniform_operands) {
@@ -366,7 +308,6 @@ Suite *suite_codegen(void) {
   TCase *t = tcase_create("codegen");
   tcase_set_timeout(t, 60);
   tcase_add_checked_fixture(t, setup, teardown);
-  tcase_add_loop_test(t, test_every_operation, 0, SC_COUNT);
   tcase_add_test(t, test_uniform_operands);
   tcase_add_test(t, test_matmul);
   tcase_add_test(t, test_odd_widths);

@@ -30,7 +30,7 @@ static const char model_source[] =
     "  float *y = f->outputs[0];\n"
     "  for (int64_t i = begin; i < end; i++) y[i] = expf(((float *)f->arena)[i] / 16);\n"
     "}\n"
-    "static const WeftNest nests[] = {{mul, \"mul\", 4096, 1000000}, {exponent, \"exp\", 4096, 1000000}};\n"
+    "static const WeftNest nests[] = {{mul, \"mul\", 4096, 1000000, \"mul\"}, {exponent, \"exp\", 4096, 1000000, \"exp\"}};\n"
     "static const WeftPort in = {\"x\", 16384, 4}, out = {\"y\", 16384, 4};\n"
     "HIDDEN const WeftModel weft_compiled = {.abi = 1, .cpu_name = \"x86-64\", .info = \"{}\", .weights = "
     "weft_weights,\n"

@@ -138,7 +138,8 @@ START_TEST(test_constants_and_intrinsics) {
   float fy[4];
   run(NULL, (void *[]){fy});
   for (int k = 0; k < 4; k++) {
-    ck_assert(fy[k] == scalar_eval_f32(scalar_expand(ctx, value), &data[k]));
+    ScalarValue operand = {.f = (double)data[k]};
+    ck_assert((double)fy[k] == scalar_eval_compiled(scalar_expand(ctx, value), &operand).f);
     ck_assert(fabs((double)fy[k] - tanh((double)data[k])) <= 1e-6);
   }
 }
@@ -171,12 +172,13 @@ START_TEST(test_scalar_code) {
     }
     const Scalar *s = pool[n - 1];
     ScalarCode code = scalar_code(ctx, ctx->arena, s, 4);
-    float args[4];
-    for (int k = 0; k < 4; k++)
-      code.registers[k] = args[k] = values[rand() % N_VALUES];
-    float want = scalar_eval_f32(scalar_expand(ctx, s), args), got = scalar_code_run(&code);
-    ck_assert_msg(memcmp(&want, &got, sizeof got) == 0 || (isnan(want) && isnan(got)), "%a, expected %a", (double)got,
-                  (double)want);
+    ScalarValue args[4];
+    for (int k = 0; k < 4; k++) {
+      args[k].f = (double)values[rand() % N_VALUES];
+      code.registers[k] = args[k];
+    }
+    double want = scalar_eval_compiled(scalar_expand(ctx, s), args).f, got = scalar_code_run(&code).f;
+    ck_assert_msg(memcmp(&want, &got, sizeof got) == 0 || (isnan(want) && isnan(got)), "%a, expected %a", got, want);
   }
 }
 END_TEST
@@ -185,9 +187,79 @@ START_TEST(test_exp2i) {
   const Scalar *s = scalar_make1(ctx, SC_EXP2I, scalar_arg(ctx, 0));
   ScalarCode code = scalar_code(ctx, ctx->arena, s, 1);
   for (int n = -126; n <= 127; n++) {
-    code.registers[0] = (float)n;
-    ck_assert(scalar_code_run(&code) == ldexpf(1.0f, n));
+    code.registers[0].f = n;
+    ck_assert(scalar_code_run(&code).f == ldexp(1, n));
   }
+}
+END_TEST
+
+/* ---- element types and index statements ---- */
+
+static Buffer *typed(const char *name, DType dtype, int64_t n, BufferSpace space) {
+  return loops_add_buffer(p, name, type_static(ctx, dtype, 1, &n, NULL), space, NULL);
+}
+
+/* y = x[idx[i]] with indices from the end; number = 3 * j + i. */
+static void pick(DType x_type, DType y_type) {
+  Buffer *idx = typed("idx", DT_I32, 6, BUF_INPUT), *x = typed("x", x_type, 4, BUF_INPUT);
+  Buffer *y = typed("y", y_type, 6, BUF_OUTPUT), *number = typed("number", DT_I64, 6, BUF_OUTPUT);
+  const Expr *i = VAR("i", 0, 6), *j = VAR("j", 0, 4);
+  const Expr **at = ARENA_NEW(ctx->arena, const Expr *);
+  *at = expr_add(ctx, expr_mul_const(ctx, j, 3), i);
+  const Scalar *read = scalar_cast(ctx, scalar_arg_typed(ctx, 0, DT_I32), DT_I64);
+  const Scalar *value = scalar_make3(ctx, SC_SELECT, scalar_make2(ctx, SC_LT, read, scalar_const_int(ctx, DT_I64, 0)),
+                                     scalar_make2(ctx, SC_ADD, read, scalar_const_int(ctx, DT_I64, 4)), read);
+  nest_of(p, "n",
+          LOOP(LOOP_PARALLEL, i,
+               BLOCK(stmt_index(ctx, j, value, (Access[]){AT(idx, i)}, 1), COPY(AT(y, i), AT(x, j)),
+                     STORE(AT(number, i), scalar_arg_typed(ctx, 0, DT_I64), ((Access){NULL, at})))))
+      ->what = "gather+relu";
+}
+
+START_TEST(test_index_statement) {
+  pick(DT_F16, DT_BF16);
+  static const int32_t idx[6] = {3, -4, 0, -1, 2, 1};
+  static const uint16_t x[4] = {0x3c00, 0xc000, 0x3800, 0x0001},
+                        want[6] = {0x3380, 0x3f80, 0x3f80, 0x3380, 0x3f00, 0xc000};
+  uint16_t y[6];
+  int64_t number[6];
+  run((const void *[]){idx, x}, (void *[]){y, number});
+  for (int k = 0; k < 6; k++) {
+    ck_assert_uint_eq(y[k], want[k]);
+    ck_assert_int_eq(number[k], 3 * ((idx[k] + 4) % 4) + k);
+  }
+}
+END_TEST
+
+/* The value of the first one out of range is named; elements are those of the clamped index. */
+START_TEST(test_index_out_of_range) {
+  pick(DT_F32, DT_F32);
+  static const int32_t idx[6] = {3, 0, -5, 0, 9, 1};
+  static const float x[4] = {1, 2, 3, 4}, want[6] = {4, 1, 1, 1, 4, 2};
+  float y[6];
+  int64_t number[6];
+  expect_error((const void *[]){idx, x}, (void *[]){y, number}, WEFT_MALFORMED,
+               "nest '@n': index out of range in gather+relu: 'j' is -1, expected a number in 0..4");
+  for (int k = 0; k < 6; k++)
+    ck_assert(y[k] == want[k]);
+}
+END_TEST
+
+/* An empty range: what follows in the block does not run. */
+START_TEST(test_index_in_an_empty_range) {
+  Buffer *x = typed("x", DT_F32, 4, BUF_INPUT), *y = typed("y", DT_F32, 4, BUF_OUTPUT);
+  const Expr *i = VAR("i", 0, 4), *j = expr_var(ctx, "j", K(0), i);
+  Access zero = {NULL, (const Expr *[]){K(0)}};
+  nest_of(p, "n",
+          LOOP(LOOP_FOR, i,
+               BLOCK(stmt_index(ctx, j, scalar_arg_typed(ctx, 0, DT_I64), &zero, 1), COPY(AT(y, i), AT(x, j)))));
+  static const float x4[4] = {1, 2, 3, 4};
+  float y4[4];
+  ck_assert(loops_check(p));
+  expect_error((const void *[]){x4}, (void *[]){y4}, WEFT_MALFORMED, "'j' is 0, expected a number in 0..0");
+  ck_assert(isnan(y4[0]));
+  for (int k = 1; k < 4; k++)
+    ck_assert(y4[k] == 1.0f);
 }
 END_TEST
 
@@ -352,6 +424,9 @@ Suite *suite_loop_interp(void) {
   tcase_add_test(tc, test_constants_and_intrinsics);
   tcase_add_test(tc, test_scalar_code);
   tcase_add_test(tc, test_exp2i);
+  tcase_add_test(tc, test_index_statement);
+  tcase_add_test(tc, test_index_out_of_range);
+  tcase_add_test(tc, test_index_in_an_empty_range);
   tcase_add_test(tc, test_local_is_poison_each_time);
   tcase_add_test(tc, test_arena_is_poison_at_first_writer);
   tcase_add_test(tc, test_read_out_of_bounds);

@@ -95,6 +95,30 @@ static const char *const printed[] = {
          "    %m[] = %x[0] >= %x[1]\n"
          "  }\n"
          "}\n",
+    /* Index statements, index values and numbers of every type. */
+    HEAD "loops @p {\n"
+         "  buffer %i : i32[24] input 0\n"
+         "  buffer %x : f16[16,8] input 1\n"
+         "  buffer %y : bf16[24,8] output 0\n"
+         "  buffer %u : u64[] output 1\n"
+         "  buffer %b : bool[8] output 2\n"
+         "  buffer %d : f64[] output 3\n"
+         "  buffer %l : i64[2] output 4\n" NEST "    local index : i64[1]\n"
+         "    index[0] = i64(%i[0])\n"
+         "    for i in 0..24 {\n"
+         "      index j in 0..16 = select(%i[i] < 0, i64(%i[i]) + 16, i64(%i[i]))\n"
+         "      vector v in 0..8 { %y[i, v] = %x[j, v] * 0.1 }\n"
+         "      index k in 0..j + 1 = index(j div 2) + index[0]\n"
+         "      %y[i, k mod 8] = f32(index(3*k + 1)) + f32(%u[])\n"
+         "    }\n"
+         "    %u[] = 18446744073709551615\n"
+         "    %b[1] = 1\n"
+         "    %b[0] = %d[] < 0.1\n"
+         "    %d[] = 0.1 * f64(%x[0, 0])\n"
+         "    %l[0] = -9223372036854775808\n"
+         "    %l[1] = 9223372036854775807 - %l[0]\n"
+         "  }\n"
+         "}\n",
 };
 
 START_TEST(printed_text_is_stable) {
@@ -203,12 +227,12 @@ static Access gen_access(Gen *g) {
   return a;
 }
 
-/* Of either kind: a number, or a comparison. */
+/* Of either kind: an f32, or a comparison. */
 static const Scalar *gen_scalar(Gen *g, int n_args, int depth);
 
 static const Scalar *gen_number(Gen *g, int n_args, int depth) {
   const Scalar *s = gen_scalar(g, n_args, depth);
-  return s->dtype == DT_F32 ? s : s->args[0];
+  return scalar_cast(g->ctx, s, DT_F32);
 }
 
 static const Scalar *gen_scalar(Gen *g, int n_args, int depth) {
@@ -218,15 +242,18 @@ static const Scalar *gen_scalar(Gen *g, int n_args, int depth) {
     double v = ldexp((double)random_below(&g->state, 1 << 24) - (1 << 23), random_below(&g->state, 260) - 150);
     return scalar_const(g->ctx, v);
   }
+  static const DType types[] = {DT_F64, DT_I32, DT_U8, DT_BOOL};
   ScalarOp op;
-  do
+  const Scalar *args[3];
+  do {
     op = (ScalarOp)random_below(&g->state, SC_COUNT);
-  while (scalar_op_arity(op) == 0);
-  const Scalar *args[3] = {NULL};
-  for (int k = 0; k < scalar_op_arity(op); k++)
-    args[k] = gen_number(g, n_args, depth + 1);
-  if (op == SC_SELECT)
-    args[0] = scalar_make2(g->ctx, SC_LT, args[0], gen_number(g, n_args, depth + 1));
+    for (int k = 0; k < 3; k++)
+      args[k] = gen_number(g, n_args, depth + 1);
+    if (op == SC_SELECT)
+      args[0] = scalar_make2(g->ctx, SC_LT, args[0], gen_number(g, n_args, depth + 1));
+    if (op == SC_CAST) /* to another type and back */
+      return scalar_cast(g->ctx, scalar_cast(g->ctx, args[0], types[random_below(&g->state, COUNT(types))]), DT_F32);
+  } while (scalar_op_arity(op) == 0 || scalar_mismatch(op, args));
   return scalar_make(g->ctx, op, args);
 }
 
@@ -343,17 +370,20 @@ static const struct {
     {HEAD "loops @p { nest @n \"\" {} nest @n \"\" {}",
      "2:31: error: expected a name that no other nest has, found '@n' "
      "again"},
-    {BODY("fr i in 0..8 { }"), "3:1: error: expected a loop, 'local' or a store, found 'fr'; did you mean 'for'?"},
+    {BODY("fr i in 0..8 { }"),
+     "3:1: error: expected a loop, 'local', 'index' or a store, found 'fr'; did you mean 'for'?"},
     {BODY("for 1 in 0..8 { }"), "3:5: error: expected the name of a loop variable, found '1'"},
     {BODY("for i of 0..8 { }"), "3:7: error: expected 'in', found 'of'"},
     {BODY("for i in ..8 { }"), "3:10: error: expected the lower bound of a loop, found '..'"},
     {BODY("for i in 0..{ }"), "3:13: error: expected the upper bound of a loop, found '{'"},
     {BODY("for ii in 0..ii { }"), "3:14: error: expected a loop variable in scope or a declared symbol, found 'ii'"},
-    {BODY("for i in 0..8 { for i in 0..8 { } }"), "3:21: error: expected a name that no loop around and no symbol has, "
-                                                  "found 'i' again"},
-    {BODY("for N in 0..8 { }"), "3:5: error: expected a name that no loop around and no symbol has, found 'N' again"},
+    {BODY("for i in 0..8 { for i in 0..8 { } }"),
+     "3:21: error: expected a name that no variable in scope and no symbol "
+     "has, found 'i' again"},
+    {BODY("for N in 0..8 { }"),
+     "3:5: error: expected a name that no variable in scope and no symbol has, found 'N' again"},
     {BODY("for i in 0..8 %x"), "3:15: error: expected '{', found '%x'"},
-    {BODY("for i in 0..8 { 7"), "3:17: error: expected a loop, 'local', a store or '}', found '7'"},
+    {BODY("for i in 0..8 { 7"), "3:17: error: expected a loop, 'local', 'index', a store or '}', found '7'"},
     {BODY("for ii in 0..8 { } %x[ii] = 0"),
      "3:23: error: expected a loop variable in scope or a declared symbol, found 'ii'"},
     {BODY("for row in 0..8 { %x[rw] = 0 }"),
@@ -384,22 +414,46 @@ static const struct {
     {BODY("%x[0] = "), "3:10: error: expected a number, an access such as %x[i], a function or '(', found '}'"},
     {BODY("%x[0] = (1"), "3:12: error: expected ')', found '}'"},
     {BODY("%x[0] = y"), "3:9: error: expected a local in scope, found unknown 'y'"},
-    {BODY("%x[0] = 1 < 2"), "3:9: error: expected a number to be stored in 'x', found a comparison"},
+    {BODY("%x[0] = 1 < 2"), "3:9: error: expected a value of type f32 for 'x', found one of type bool"},
     {BODY("%x[0] = (1 < 2) + 1"),
      "3:17: error: expected operands that fit 'add': a comparison stands where a number is "
      "expected"},
     {BODY("%x[0] = select(1 < 2 < 3, 1, 2)"), "3:22: error: expected ',' or ')', found '<'"},
-    {BODY("%x[0] = select(1, 2, 3)"),
+    {BODY("%x[0] = select(%x[1], 2, 3)"),
      "3:9: error: expected operands that fit 'select': the first operand of select must be "
-     "a comparison"},
+     "a comparison or a bool"},
     {BODY("%x[0] = expp(1)"), "3:9: error: expected a scalar function, found unknown 'expp'; did you mean 'exp'?"},
-    {BODY("%x[0] = const(1)"), "3:9: error: expected a scalar function, found unknown 'const'"},
+    {BODY("%x[0] = const(1)"), "3:9: error: expected a scalar function, found unknown 'const'; did you mean 'cos'?"},
     {BODY("%x[0] = arg(1)"), "3:9: error: expected a scalar function, found unknown 'arg'"},
     {BODY("%x[0] = exp(1, 2)"), "3:16: error: expected 1 operand of 'exp', found more"},
     {BODY("%x[0] = fma(1, 2)"), "3:9: error: expected 3 operands of 'fma', found 2"},
     {BODY("%x[0] = exp()"), "3:13: error: expected a number, an access such as %x[i], a function or '(', found ')'"},
     {BODY("%x[0] = exp(1"), "3:15: error: expected ',' or ')', found '}'"},
-    {BODY("%x[0] = 1e39"), "3:9: error: expected a number, found '1e39', which is too large for f32"},
+    {BODY("%x[0] = 1e39"), "3:9: error: expected a number of type f32, found '1e39'"},
+    {BODY("%x[0] = 1e400"), "3:9: error: expected a number, found '1e400', which is too large for f64"},
+    {BODY("%x[0] = select(2, %x[1], 3)"), "3:16: error: expected a number of type bool, found '2'"},
+    {BODY("local a : u8[1] a[0] = 256"), "3:24: error: expected a number of type u8, found '256'"},
+    {BODY("local a : u8[1] a[0] = a[0] + -1"), "3:32: error: expected a number of type u8, found '-1'"},
+    {BODY("local a : i16[1] a[0] = 1.5"), "3:25: error: expected a number of type i16, found '1.5'"},
+    {BODY("local a : i32[1] a[0] = %x[0]"), "3:25: error: expected a value of type i32 for 'a', found one of type f32"},
+    {BODY("local a : i64[1] a[0] = -9223372036854775809"),
+     "3:26: error: expected a number of type i64, found '-9223372036854775809'"},
+    {BODY("local a : f16[1] %x[0] = f16(a[0])"), "3:26: error: expected a type that values are computed in, found f16"},
+    {BODY("%x[0] = f32(1, 2)"), "3:14: error: expected ')', found ','"},
+    {BODY("%x[0] = index(1)"), "3:9: error: expected a value of type f32 for 'x', found one of type i64"},
+    {BODY("%x[0] = f32(index(q))"),
+     "3:19: error: expected a loop variable in scope or a declared symbol, found 'q'; did you mean 'N'?"},
+    /* index statements */
+    {BODY("index 1 in 0..8 = 0"), "3:7: error: expected the name of an index variable, found '1'"},
+    {BODY("index j in 0..8 { }"), "3:17: error: expected '=', found '{'"},
+    {BODY("index j in 0..8 = %x[0]"),
+     "3:19: error: expected a value of type i64 for the index 'j', found one of type f32"},
+    {BODY("index j in 0..8 = index(j)"),
+     "3:25: error: expected a loop variable in scope or a declared symbol, found 'j'; did you mean 'N'?"},
+    {BODY("index j in 0..8 = 1 index j in 0..8 = 1"),
+     "3:27: error: expected a name that no variable in scope and no symbol has, found 'j' again"},
+    {BODY("for i in 0..2 { index j in 0..8 = 1 } %x[j] = 0"),
+     "3:42: error: expected a loop variable in scope or a declared symbol, found 'j'; did you mean 'N'?"},
     {BODY("%x[0] = --1"), "3:10: error: expected a number, an access such as %x[i], a function or '(', found '-'"},
 };
 

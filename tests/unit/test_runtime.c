@@ -40,7 +40,7 @@ static void nest_add(const WeftFrame *f, int64_t begin, int64_t end) {
 
 static const float weights[16] = {0.5f};
 static const WeftNest nests[] = {
-    {nest_mix, "mix", N, 1000000}, {nest_scale, "scale", N, 200000}, {nest_add, "add", N, 1000}};
+    {nest_mix, "mix", N, 1000000, "sum"}, {nest_scale, "scale", N, 200000, "mul"}, {nest_add, "add", N, 1000, "add"}};
 static const WeftPort in_ports[] = {{"a", N * 4, 4}, {"b", N * 4, 4}, {"nothing", 0, 4}};
 static const WeftPort out_ports[] = {{"y", N * 4, 4}, {"z", N * 4, 4}};
 static const WeftModel model = {.abi = WEFT_ABI,
@@ -191,13 +191,38 @@ START_TEST(workspaces) {
 }
 END_TEST
 
+static void nest_fault(const WeftFrame *f, int64_t begin, int64_t end) {
+  if (begin <= 500 && end > 500 && ((const float *)f->inputs[0])[0] > 0)
+    __atomic_store_n(f->fault, 1, __ATOMIC_RELAXED);
+}
+
+/* A nest that sets the fault flag ends the run behind it; the flag is each run's own. */
+START_TEST(index_out_of_range) {
+  const WeftNest with_fault[] = {{nest_mix, "mix", N, 1000000, "sum"},
+                                 {nest_fault, "pick.1", N, 1000000, "gather"},
+                                 {nest_add, "add", N, 1000, "add"}};
+  WeftModel other = model;
+  other.nests = with_fault;
+  for (int way = 0; way < 2; way++) {
+    fill(&u);
+    u.a[0] = 1;
+    expect_error(way ? weft_rt_run_in(&other, u.in, u.out, u.workspace) : weft_rt_run(&other, u.in, u.out), 3,
+                 "pick.1: index out of range in gather");
+    ck_assert(u.z[0] == -7);
+    u.a[0] = -1;
+    ck_assert_int_eq(way ? weft_rt_run_in(&other, u.in, u.out, u.workspace) : weft_rt_run(&other, u.in, u.out), 0);
+    ck_assert(u.z[0] == -8);
+  }
+}
+END_TEST
+
 static void nest_copy_arena(const WeftFrame *f, int64_t begin, int64_t end) {
   ck_assert_uint_eq((uintptr_t)f->arena % 64, 0);
   memcpy(f->outputs[0], f->arena, (size_t)(end - begin) * 4);
 }
 
 START_TEST(poison) {
-  static const WeftNest copy = {nest_copy_arena, "copy", N, 0};
+  static const WeftNest copy = {nest_copy_arena, "copy", N, 0, "copy"};
   WeftModel debug = model;
   debug.nests = &copy;
   debug.n_nests = 1;
@@ -309,7 +334,7 @@ static void nest_take(const WeftFrame *f, int64_t begin, int64_t end) {
 
 /* How many slots are not as they should be. */
 static int take_wrong(int64_t count, int64_t work) {
-  const WeftNest nest = {nest_take, "take", count, work};
+  const WeftNest nest = {nest_take, "take", count, work, "take"};
   const WeftFrame frame = {0};
   int wrong = 0;
   for (int i = 0; i < SLOTS; i++)
@@ -470,7 +495,7 @@ static void nest_third(const WeftFrame *f, int64_t begin, int64_t end) {
 }
 
 START_TEST(workers_take_the_float_mode) {
-  static const WeftNest nest = {nest_third, "third", N, 1 << 30};
+  static const WeftNest nest = {nest_third, "third", N, 1 << 30, "third"};
   const WeftFrame frame = {.outputs = u.out};
   weft_rt_set_threads(NULL, 4);
   weft_rt_parallel(&nest, &frame);
@@ -506,6 +531,7 @@ Suite *suite_runtime(void) {
   tcase_add_test(arguments, overlaps);
   tcase_add_test(arguments, workspaces);
   tcase_add_test(arguments, poison);
+  tcase_add_test(arguments, index_out_of_range);
   tcase_add_test(arguments, missing_cpu_feature);
 #if defined(__x86_64__)
   tcase_add_test(arguments, cpu_features_agree_with_the_compiler);
