@@ -22,7 +22,7 @@ def main():
     def case(folder_and_way):
         folder, way = folder_and_way
         model = folder / "model.yaml"
-        args = [weft, "run", model, "--expect", folder / "y.npy", "--rtol", "1e-4", "--atol", "1e-5", *way]
+        args = [weft, "run", model, "--expect", folder / "y.npy", "--rtol", "1e-5", "--atol", "1e-6", *way]
         for name in input_names(model):
             args += ["--input", f"{name}={folder / name}.npy"]
         r = harness.run(args)

@@ -1,7 +1,7 @@
 /* The random sweep: convNd and convNd_transpose with random attributes, boundary orders and blocked encodings inside,
  * through every stage, against the reference evaluation.
  *
- *   sweep [CASES]      the seed is printed, and taken from WEFT_SEED where that is set
+ *   sweep [CASES [SHARD]]      the seed is printed, and taken from WEFT_SEED where that is set; shards have seeds of their own
  *
  * Each case: x and kernel come in random orders of axes, are copied to random encodings (permuted, blocked, several
  * digits an axis), go through the convolution into another random encoding, a fused chain, and out in a random order. The
@@ -295,6 +295,7 @@ int main(int argc, char **argv) {
   long cases = argc > 1 ? strtol(argv[1], NULL, 10) : 2000;
   const char *given = getenv("WEFT_SEED");
   uint64_t seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
+  seed += argc > 2 ? 1000000 * strtoull(argv[2], NULL, 10) : 0;
   long failed = 0;
   printf("seed %llu\n", (unsigned long long)seed);
   for (long k = 0; k < cases; k++) {
