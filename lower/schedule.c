@@ -311,7 +311,7 @@ static Tile choose_tile_size(const Schedule *s, int64_t points, int64_t rows) {
   int64_t all = (points + width - 1) / width;
   Tile best = {1, 1};
   double best_score = 0;
-  for (int64_t nv = 1; nv <= 4 && nv <= all; nv++) {
+  for (int64_t nv = 1; nv <= 4 && nv <= all && 2 * nv < registers; nv++) { /* at least one row */
     int64_t mr = (registers - 1 - nv) / nv;
     int64_t blocks = (rows + mr - 1) / mr;
     mr = (rows + blocks - 1) / blocks;
