@@ -69,6 +69,7 @@ static Module *not_taken(Ctx *ctx, const char *path, const char *text, size_t si
 }
 
 Module *model_import(Ctx *ctx, const char *path) {
+  weft_bug_input = path;
   size_t size;
   const char *text = file_read(ctx, path, WEFT_MAX_TEXT_BYTES, &size);
   if (!text)

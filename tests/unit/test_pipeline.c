@@ -205,8 +205,9 @@ END_TEST
 START_TEST(test_run_verifies) {
   verify_says = false;
   run("nothing,change", (PipelineOptions){.verify_each = true}, false);
-  expect_error(&g, WEFT_MALFORMED, "it is not well-formed");
+  expect_error(&g, WEFT_BUG, "it is not well-formed");
   ck_assert_ptr_nonnull(strstr(diag_text(g.ctx->diags, false), "after pass 'nothing'"));
+  ck_assert_ptr_nonnull(strstr(diag_text(g.ctx->diags, false), "please report it"));
   ck_assert_str_eq(history.data, "start\n"); /* the next one did not run */
 }
 END_TEST
