@@ -48,8 +48,9 @@ struct Arena {
 };
 
 _Noreturn static void out_of_memory(size_t size) {
-  fprintf(stderr, "weft: out of memory (a block of %zu bytes was asked for)\n", size);
-  _Exit(WEFT_BUG);
+  fflush(stdout);
+  fprintf(stderr, "weft: error: out of memory (a block of %zu bytes was asked for)\n", size);
+  _Exit(WEFT_MISSING);
 }
 
 const char *weft_bug_input;

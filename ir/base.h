@@ -1,7 +1,7 @@
 /* Memory, strings, growable arrays, checked arithmetic: what every other file stands on.
  *
  * One arena per unit of work (a compilation owns one through its Ctx). Nothing is freed singly; out of memory ends
- * the process in one place, arena.c, with exit status 70. No file outside arena.c calls malloc, except the runtime,
+ * the process in one place, arena.c, with exit status 5. No file outside arena.c calls malloc, except the runtime,
  * which is linked into compiled models and has its own rules. */
 #ifndef WEFT_IR_BASE_H
 #define WEFT_IR_BASE_H

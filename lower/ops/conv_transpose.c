@@ -53,9 +53,9 @@ static bool lower_phases(Work *w) {
 
 static bool choose_phase(Work *w, int k, bool rolled);
 
-/* Takes the phases g*r + t of axis k, r by a loop: those with taps (t = 0), or all others (t by a second loop). Where the
- * output is smaller than the stride, most phases have no outputs: o_r = g*r + t - p lies in [0, O) only for the O/g + 2
- * values of r from floor(p/g) on. */
+/* Takes the phases g*r + t of axis k, r by a loop: those with taps (t = 0), or all others (t by a second loop). Where
+ * the output is smaller than the stride, most phases have no outputs: o_r = g*r + t - p lies in [0, O) only for the O/g
+ * + 2 values of r from floor(p/g) on. */
 static bool roll_phases(Work *w, int k, bool taps) {
   Ctx *ctx = w->lc->ctx;
   PhaseAxis *axis = &w->axis[k];
