@@ -79,6 +79,7 @@ static bool check_sizes(Ctx *ctx, const ImportOptions *options) {
 }
 
 Module *model_import(Ctx *ctx, const char *path, const ImportOptions *options) {
+  weft_bug_input = path;
   size_t size;
   bool named_onnx = has_suffix(path, ".onnx");
   const char *text = file_read(ctx, path, named_onnx ? ONNX_MAX_BYTES : WEFT_MAX_TEXT_BYTES, &size);

@@ -21,19 +21,21 @@ const OnnxRow *onnx_row(const OnnxImport *im, const char *type) {
   return NULL;
 }
 
-/* Sets the attributes that a row names, with their defaults in ONNX: "alpha=0.2,beta=0.5". */
+/* Sets the attributes that a row names, with their defaults in ONNX: "alpha=0.2,beta=0.5"; "lambd:lambda=0.5"
+ * where weft has another name for it. */
 static void set_attrs(ImportNode *n, Op *op) {
   for (const char *p = n->row->attrs; *p;) {
-    size_t len = strcspn(p, "=");
-    const char *name = arena_strndup(n->im->ctx->arena, p, len);
+    size_t len = strcspn(p, "="), theirs = strcspn(p, ":=");
+    const char *name = arena_strndup(n->im->ctx->arena, p, theirs);
+    const char *own = theirs < len ? arena_strndup(n->im->ctx->arena, p + theirs + 1, len - theirs - 1) : name;
     char *end;
     double otherwise = strtod(p + len + 1, &end);
-    int k = op_attr_index(op->def, name, strlen(name));
+    int k = op_attr_index(op->def, own, strlen(own));
     WEFT_ASSERT(k >= 0);
     if (op->def->attrs[k].kind == ATTR_INT)
-      op_set_int(op, name, node_int(n, name, (int64_t)otherwise));
+      op_set_int(op, own, node_int(n, name, (int64_t)otherwise));
     else
-      op_set_float(op, name, node_float(n, name, otherwise));
+      op_set_float(op, own, node_float(n, name, otherwise));
     p = end + (*end == ',');
   }
 }

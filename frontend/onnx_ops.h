@@ -24,6 +24,12 @@ Value *node_filled(ImportNode *n, DType dtype, double v, const int64_t *shape, i
 /* Extents of v; room for WEFT_MAX_RANK. */
 void node_shape(const Value *v, int64_t *shape);
 
+/* ---- onnx_ops_math.c ---- */
+
+Value *node_cast(ImportNode *n, Value *x, DType to);
+/* A number of the element type of `like`, of rank 0. */
+Value *node_number(ImportNode *n, const Value *like, double v);
+
 /* Axes given by attribute (opset < since_input) or by operand 1: sorted out into flags, negative ones counted from the end
  * of `rank`. given false where there are none. */
 typedef struct {

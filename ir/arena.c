@@ -48,9 +48,12 @@ struct Arena {
 };
 
 _Noreturn static void out_of_memory(size_t size) {
-  fprintf(stderr, "weft: out of memory (a block of %zu bytes was asked for)\n", size);
-  _Exit(WEFT_BUG);
+  fflush(stdout);
+  fprintf(stderr, "weft: error: out of memory (a block of %zu bytes was asked for)\n", size);
+  _Exit(WEFT_MISSING);
 }
+
+const char *weft_bug_input;
 
 _Noreturn void weft_bug(const char *file, int line, const char *fmt, ...) {
   va_list args;
@@ -58,7 +61,8 @@ _Noreturn void weft_bug(const char *file, int line, const char *fmt, ...) {
   fflush(stdout);
   fprintf(stderr, "weft: internal error: %s:%d: ", file, line);
   vfprintf(stderr, fmt, args);
-  fprintf(stderr, "; this is a fault of weft itself, please report this with the input that caused it\n");
+  fprintf(stderr, "; this is a fault of weft itself, please report this with %s\n",
+          weft_bug_input ? weft_bug_input : "the input that caused it");
   va_end(args);
   _Exit(WEFT_BUG); /* no handlers: the state is not to be trusted */
 }

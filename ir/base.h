@@ -1,7 +1,7 @@
 /* Memory, strings, growable arrays, checked arithmetic: what every other file stands on.
  *
  * One arena per unit of work (a compilation owns one through its Ctx). Nothing is freed singly; out of memory ends
- * the process in one place, arena.c, with exit status 70. No file outside arena.c calls malloc, except the runtime,
+ * the process in one place, arena.c, with exit status 5. No file outside arena.c calls malloc, except the runtime,
  * which is linked into compiled models and has its own rules. */
 #ifndef WEFT_IR_BASE_H
 #define WEFT_IR_BASE_H
@@ -32,6 +32,7 @@ typedef enum {
 } Status;
 
 /* Our own faults: prints file, line and message, asks for a report, exits with 70. User errors never come here. */
+extern const char *weft_bug_input; /* the file at work, which reproduces the fault; NULL: not known */
 _Noreturn void weft_bug(const char *file, int line, const char *fmt, ...) WEFT_PRINTF(3, 4);
 #define WEFT_ASSERT(cond) ((cond) ? (void)0 : weft_bug(__FILE__, __LINE__, "assertion failed: %s", #cond))
 #define WEFT_UNREACHABLE() weft_bug(__FILE__, __LINE__, "unreachable code was reached")
@@ -43,7 +44,8 @@ typedef struct Arena Arena;
 Arena *arena_create(void);
 void arena_destroy(Arena *arena); /* NULL is allowed */
 
-/* Zeroed memory, aligned to 64 bytes when size >= 64, else to 16. Lives until arena_destroy. size 0 gives a valid pointer. */
+/* Zeroed memory, aligned to 64 bytes when size >= 64, else to 16. Lives until arena_destroy. size 0 gives a valid
+ * pointer. */
 void *arena_alloc(Arena *arena, size_t size);
 /* count * size bytes; an overflow of the product is a bug of the caller, who checks sizes of outside files before. */
 void *arena_alloc_array(Arena *arena, size_t count, size_t size);
@@ -96,14 +98,26 @@ size_t utf8_length(const char *text, size_t n);
 
 /* ---- checked arithmetic: false on overflow, and *out is then unspecified ---- */
 
-static inline bool mul_i64(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
-static inline bool add_i64(int64_t a, int64_t b, int64_t *out) { return !__builtin_add_overflow(a, b, out); }
-static inline bool sub_i64(int64_t a, int64_t b, int64_t *out) { return !__builtin_sub_overflow(a, b, out); }
+static inline bool mul_i64(int64_t a, int64_t b, int64_t *out) {
+  return !__builtin_mul_overflow(a, b, out);
+}
+static inline bool add_i64(int64_t a, int64_t b, int64_t *out) {
+  return !__builtin_add_overflow(a, b, out);
+}
+static inline bool sub_i64(int64_t a, int64_t b, int64_t *out) {
+  return !__builtin_sub_overflow(a, b, out);
+}
 
 /* Euclidean: the remainder is in [0, b), b > 0. C's / and % round toward zero, which is a trap for negative padding. */
-static inline int64_t floordiv_i64(int64_t a, int64_t b) { return a / b - (a % b < 0); }
-static inline int64_t floormod_i64(int64_t a, int64_t b) { return a % b < 0 ? a % b + b : a % b; }
-static inline int64_t ceildiv_i64(int64_t a, int64_t b) { return -floordiv_i64(-a, b); }
+static inline int64_t floordiv_i64(int64_t a, int64_t b) {
+  return a / b - (a % b < 0);
+}
+static inline int64_t floormod_i64(int64_t a, int64_t b) {
+  return a % b < 0 ? a % b + b : a % b;
+}
+static inline int64_t ceildiv_i64(int64_t a, int64_t b) {
+  return -floordiv_i64(-a, b);
+}
 
 /* FNV-1a, for intern tables and content keys. Start with WEFT_HASH_SEED. */
 #define WEFT_HASH_SEED 1469598103934665603ull

@@ -174,7 +174,7 @@ static const OpDef *row(OpCode code) {
 Value *build_relayout(Module *m, Function *f, Op *before, Value *x, const Layout *layout, Loc loc) {
   const Type *type = type_with_layout(m->ctx, x->type, layout);
   if (!type) {
-    diag_error(m->ctx->diags, WEFT_MALFORMED, loc, "relayout: %s is too large in the layout asked for",
+    diag_error(m->ctx->diags, WEFT_UNSUPPORTED, loc, "relayout: %s is too large in the layout asked for",
                type_text(m->ctx, x->type));
     return NULL;
   }

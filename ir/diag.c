@@ -112,6 +112,12 @@ size_t diag_count(const Diags *diags) {
   return diags->seen[SEV_ERROR];
 }
 
+void diag_internal(Diags *diags) {
+  diags->first = WEFT_BUG;
+  diag_note(diags, LOC_NONE, "this is a fault of weft itself, please report it with %s",
+            weft_bug_input ? weft_bug_input : "the input that caused it");
+}
+
 Status diag_status(const Diags *diags) {
   return diags->first;
 }

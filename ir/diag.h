@@ -30,6 +30,10 @@ bool diag_error(Diags *diags, Status status, Loc loc, const char *fmt, ...) WEFT
 void diag_note(Diags *diags, Loc loc, const char *fmt, ...) WEFT_PRINTF(3, 4);
 void diag_warning(Diags *diags, Loc loc, const char *fmt, ...) WEFT_PRINTF(3, 4);
 
+/* What has been reported turns out to be a fault of weft, not of the user: the status becomes WEFT_BUG, and a note asks
+ * for a report. */
+void diag_internal(Diags *diags);
+
 size_t diag_count(const Diags *diags);  /* errors so far */
 Status diag_status(const Diags *diags); /* of the first error; WEFT_OK where there is none */
 

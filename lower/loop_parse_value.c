@@ -146,7 +146,7 @@ typedef struct {
   Word at;
 } Term;
 
-static const Term FAULT = {NULL};
+static const Term FAULT = {.s = NULL};
 
 static bool is_fault(Term t) {
   return !t.s && !t.is_number;

@@ -28,8 +28,8 @@ typedef struct {
 } Phase;
 
 int64_t phase_gcd(const PhaseAxis *axis);
-/* The phase r where taps: r = g * reduced, `reduced` an expression in 0..s'-1 (a constant, or a loop variable); else
- * r = reduced, a constant that g does not divide. */
+/* The phase r where taps: r = g * reduced; else r = reduced, which g does not divide. `reduced` is a constant or holds
+ * loop variables; r counts modulo s. */
 Phase phase_make(Ctx *ctx, const PhaseAxis *axis, const Expr *reduced, bool taps);
 
 #endif

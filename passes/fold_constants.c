@@ -7,9 +7,9 @@
 
 bool pass_fold_constants(Unit *unit, const PassOption *options, int n_options);
 
-#define MAX_FOLDED_ELEMENTS ((int64_t)1 << 24) /* of one tensor, operands included */
-#define MAX_FOLDED_WORK ((int64_t)1 << 26)     /* of one pass: elements made and products summed */
-#define MAX_VIEWS 8                            /* of a chain that is followed to its constant */
+/* Of one pass: elements made and products summed, a few seconds. No tensor that takes part has more elements. */
+#define MAX_WORK ((int64_t)1 << 24)
+#define MAX_VIEWS 8 /* of a chain that is followed to its constant */
 
 typedef struct {
   Module *m;
@@ -27,7 +27,7 @@ static int64_t elements(const Type *type) {
   if (!type_shape(type, shape))
     return -1;
   for (int k = 0; k < type->rank; k++)
-    if (!mul_i64(n, shape[k], &n) || n > MAX_FOLDED_ELEMENTS)
+    if (!mul_i64(n, shape[k], &n) || n > MAX_WORK)
       return -1;
   return n;
 }
@@ -67,7 +67,7 @@ static int64_t n_factors(const Op *op) {
     return n;
   const Attr *kernel = op_attr(op, "kernel");
   for (int k = 0; k < kernel->n; k++)
-    if (!mul_i64(n, kernel->ints[k], &n) || n > MAX_FOLDED_ELEMENTS)
+    if (!mul_i64(n, kernel->ints[k], &n) || n > MAX_WORK)
       return -1;
   return n;
 }
@@ -145,7 +145,7 @@ static bool fold_op(Fold *fold, Op *op) {
 bool pass_fold_constants(Unit *unit, const PassOption *options, int n_options) {
   (void)options, (void)n_options;
   Module *m = unit->module;
-  Fold fold = {.m = m, .work_left = MAX_FOLDED_WORK};
+  Fold fold = {.m = m, .work_left = MAX_WORK};
   /* Each op makes at most one new value. */
   fold.views = ARENA_ARRAY(unit->ctx->arena, int, 2 * (size_t)m->main->n_values);
   for (Op *op = m->main->first, *next; op; op = next) {

@@ -14,6 +14,7 @@ typedef struct Copy {
 typedef struct {
   Unit *unit;
   VEC(Copy *) copies;
+  VEC(const Value *) pinned; /* results whose layout was wished for */
 } Assign;
 
 static Copy **copies_of(Assign *a, const Value *v) {
@@ -71,12 +72,22 @@ static bool assign_op(Assign *a, Op *op, const LayoutWish *wishes, int n) {
   for (int k = 0; k < op->n_operands; k++)
     if (op->operands[k] && !(op->operands[k] = in_layout(a, op, op->operands[k], plan.operand[k])))
       return false;
+  if (plan.wish_out)
+    vec_push(unit->ctx->arena, &a->pinned, op->result);
   return set_layout(unit, op->result, plan.result);
 }
 
+static bool is_pinned(const Assign *a, const Value *v) {
+  for (size_t k = 0; k < a->pinned.len; k++)
+    if (a->pinned.data[k] == v)
+      return true;
+  return false;
+}
+
 /* A copy into a permutation that is its operand's only reader, as at the boundary: the producer writes that layout
- * itself. */
-static bool absorb_copies(Unit *unit) {
+ * itself, unless it was wished to write another. */
+static bool absorb_copies(const Assign *a) {
+  Unit *unit = a->unit;
   Function *f = unit->module->main;
   uint32_t *uses = function_count_uses(unit->ctx, f);
   for (Op *op = f->first, *next; op; op = next) {
@@ -86,7 +97,7 @@ static bool absorb_copies(Unit *unit) {
     Value *v = op->operands[0];
     bool same = v->type == op->result->type;
     bool direct = v->def && !(v->def->def->traits & (OP_LEAF | OP_VIEW | OP_COPY)) && uses[v->id] == 1 &&
-                  layout_is_permutation(op->result->type->layout);
+                  layout_is_permutation(op->result->type->layout) && !is_pinned(a, v);
     if (!same && !direct)
       continue;
     if (!same && !set_layout(unit, v, op->result->type->layout))
@@ -115,5 +126,5 @@ bool layout_assign(Unit *unit, const LayoutWish *wishes, int n) {
   for (Op *op = unit->module->main->first; op; op = op->next)
     if (!assign_op(&a, op, wishes, n))
       return false;
-  return fix_results(unit) && absorb_copies(unit);
+  return fix_results(unit) && absorb_copies(&a);
 }

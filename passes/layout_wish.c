@@ -43,11 +43,11 @@ static const char *letters_for(Ctx *ctx, const char *letters, int spatial) {
   return s.data;
 }
 
-/* The part of text before ':', NULL where it is empty; *text moves behind the ':'. */
+/* The part of text before ':', NULL where it is empty; *text moves behind the part. */
 static const char *take_part(Ctx *ctx, const char **text) {
   size_t n = strcspn(*text, ":");
   const char *part = n ? intern_strn(ctx, *text, n) : NULL;
-  *text += n + ((*text)[n] == ':');
+  *text += n;
   return part;
 }
 
@@ -102,7 +102,9 @@ bool layout_wishes_parse(Ctx *ctx, const PassOption *options, int n_options, Lay
     const char *rest = o->value;
     w->pattern = o->key;
     w->data = take_part(ctx, &rest);
+    rest += *rest == ':';
     w->kernel = take_part(ctx, &rest);
+    rest += *rest == ':';
     w->out = take_part(ctx, &rest);
     if (*rest)
       return wish_error(ctx, o, "more than three layouts");

@@ -160,6 +160,7 @@ static bool run_step(Unit *unit, const PassRegistry *registry, const PipelineSte
   }
   if (options->verify_each && !registry->verify(unit)) {
     diag_note(unit->ctx->diags, LOC_NONE, "after pass '%s'", pass->name);
+    diag_internal(unit->ctx->diags);
     return false;
   }
   return true;

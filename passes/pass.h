@@ -62,8 +62,8 @@ typedef struct {
   void *dump_env;
 } PipelineOptions;
 
-/* Runs the steps; prints go to `log` (a Str). False after a pass or the verification failed: the pass is named in a
- * note. */
+/* Runs the steps; prints go to `log` (a Str). False after a pass reported, or the verification
+ * failed: that pass is named in a note, and the status is WEFT_BUG. */
 bool pipeline_run(Unit *unit, const PassRegistry *registry, const Pipeline *pipeline, const PipelineOptions *options,
                   Str *log);
 

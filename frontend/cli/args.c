@@ -8,10 +8,8 @@
 #include "frontend/cli/args.h"
 
 void args_print_help(const char *program, const CommandSpec *spec) {
-  printf("%s\n\nUsage: %s%s%s %s\n", spec->summary, program, spec->name ? " " : "", spec->name ? spec->name : "",
-         spec->synopsis);
-  if (spec->options[0].name)
-    printf("\nOptions:\n");
+  printf("%s\n\nUsage: %s%s%s%s%s\n\nOptions:\n", spec->summary, program, spec->name ? " " : "",
+         spec->name ? spec->name : "", *spec->synopsis ? " " : "", spec->synopsis);
   for (const OptionRow *o = spec->options; o->name; o++) {
     char left[64];
     snprintf(left, sizeof left, "%s%s%s%s", o->name[1] ? "--" : "-", o->name, o->value ? " " : "",
@@ -55,7 +53,8 @@ static bool unknown_option(Ctx *ctx, const char *program, const CommandSpec *spe
   const char *name = word + strspn(word, "-");
   VEC(const char *) names = {0};
   for (const OptionRow *o = spec->options; o->name; o++)
-    vec_push(ctx->arena, &names, o->name);
+    if (o->name[1]) /* a letter is near to every other */
+      vec_push(ctx->arena, &names, o->name);
   const char *near = nearest_word(arena_strndup(ctx->arena, name, strcspn(name, "=")), names.data, names.len);
   return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "unknown option '%s'%s%s%s; see '%s%s%s --help'", word,
                     near ? ", did you mean '--" : "", near ? near : "", near ? "'?" : "", program,
@@ -82,8 +81,9 @@ ArgsResult args_parse(Ctx *ctx, const char *program, const CommandSpec *spec, in
     if (c == ':' || c == '?') {
       if (c == ':')
         diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "option '%s' needs a value", argv[optind - 1]);
-      else
-        unknown_option(ctx, program, spec, argv[optind - 1]);
+      else /* a letter may stand among others, as in -xv */
+        unknown_option(ctx, program, spec,
+                       optopt > 0 && optopt < VAL_HELP ? arena_printf(ctx->arena, "-%c", optopt) : argv[optind - 1]);
       return ARGS_ERROR;
     }
     if (c >= VAL_FUTURE) {

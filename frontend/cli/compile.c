@@ -1,5 +1,7 @@
 /* weft compile MODEL -o OUT. */
 #include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "frontend/cli/commands.h"
 #include "frontend/cli/driver.h"
@@ -10,9 +12,8 @@ typedef struct {
 } CompileOptions;
 
 static bool set_out(Ctx *ctx, void *options, const char *value) {
-  (void)ctx;
   ((CompileOptions *)options)->out = value;
-  return true;
+  return *value || diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "-o needs the name of a file");
 }
 
 static bool set_header(Ctx *ctx, void *options, const char *value) {
@@ -124,12 +125,15 @@ static bool compile(Ctx *ctx, const CompileOptions *o, const char *path) {
   if (!build_unit(ctx, &o->build, module, true, &unit))
     return false;
   CodegenOptions cg = build_codegen_options(&o->build, build_cpu(ctx, &o->build));
-  if (strcmp(o->emit, "loops") == 0 ? !emit_loops(ctx, o, unit.loops) : !emit_code(ctx, o, unit.loops, &cg))
+  const char *header = o->header ? model_header(unit.loops, &cg) : NULL;
+  if (header && !file_write(ctx, o->header, header, strlen(header)))
     return false;
-  if (!o->header)
+  if (strcmp(o->emit, "loops") == 0 ? emit_loops(ctx, o, unit.loops) : emit_code(ctx, o, unit.loops, &cg))
     return true;
-  const char *header = model_header(unit.loops, &cg);
-  return file_write(ctx, o->header, header, strlen(header));
+  struct stat st;
+  if (header && lstat(o->header, &st) == 0 && S_ISREG(st.st_mode))
+    unlink(o->header); /* both files or neither; a device is no file of ours */
+  return false;
 }
 
 int command_compile(int argc, char **argv) {

@@ -33,8 +33,8 @@ bool set_cpu(Ctx *ctx, void *options, const char *value) {
 bool set_layout(Ctx *ctx, void *options, const char *value) {
   if (strcmp(value, "auto") == 0)
     return unsupported_value(ctx, "layout", value, "keep and wishes such as '*=NHWC' are");
-  if (!*value)
-    return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--layout needs keep or wishes such as '*=NHWC'");
+  if (!*value || strpbrk(value, "{}")) /* braces would end the pass's options */
+    return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--layout %s: expected keep or wishes such as '*=NHWC'", value);
   ((BuildOptions *)options)->layout = value;
   return true;
 }
@@ -134,7 +134,7 @@ static void dump_stage(void *env, int index, const char *pass, const char *text)
 static bool dump_folder(Ctx *ctx, const char *dir) {
   if (mkdir(dir, 0777) == 0 || errno == EEXIST)
     return true;
-  return diag_error(ctx->diags, WEFT_MISSING, LOC_NONE, "--dump-dir %s: %s", dir, strerror(errno));
+  return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--dump-dir %s: %s", dir, strerror(errno));
 }
 
 bool build_unit(Ctx *ctx, const BuildOptions *options, Module *module, bool lowered, Unit *unit) {

@@ -32,6 +32,16 @@ static void print_port(const char *kind, const IoPort *p) {
   printf("]%s%s\n", p->layout ? " " : "", p->layout ? p->layout : "");
 }
 
+/* Inputs and outputs of a model as those of its compiled form: the shape in the order of the caller's buffer. */
+static void print_boundary(Ctx *ctx, const char *kind, const char *name, const Type *type, const char *roles) {
+  IoPort p = {.name = name, .dtype = type->dtype, .rank = type->rank};
+  for (int k = 0; k < type->rank; k++)
+    p.shape[k] = expr_value(type->dims[type->layout->digits[k].axis]);
+  if (roles)
+    p.layout = layout_to_letters(ctx, type->layout, roles);
+  print_port(kind, &p);
+}
+
 static void print_op_histogram(const Module *m) {
   int count[OP_COUNT] = {0};
   for (const Op *op = m->main->first; op; op = op->next)
@@ -47,7 +57,8 @@ static void print_nests(Ctx *ctx, const LoopProgram *p) {
   printf("nests\n");
   for (const Nest *n = p->first; n; n = n->next) {
     int64_t work = nest_work(ctx, n);
-    total += work;
+    if (!add_i64(total, work, &total))
+      total = INT64_MAX;
     printf("  %12lld flop  %-24s %s\n", (long long)work, n->name, n->what);
   }
   printf("  %12lld flop  in all\n", (long long)total);
@@ -69,20 +80,16 @@ static void print_memory(Ctx *ctx, const LoopProgram *p) {
 static bool inspect_model(Ctx *ctx, const BuildOptions *options, const char *path) {
   Module *m = model_import(ctx, path, &options->import);
   Unit unit;
-  if (!m)
+  if (!m || !build_unit(ctx, options, m, true, &unit))
     return false;
   printf("model   %s\n", m->name);
-  if (!build_unit(ctx, options, m, true, &unit))
-    return false;
   for (size_t k = 0; k < m->main->params.len; k++) {
     const Value *v = m->main->params.data[k];
-    printf("input   %s : %s%s%s\n", v->name, type_text(ctx, v->type), v->roles ? " " : "",
-           v->roles ? layout_to_letters(ctx, v->type->layout, v->roles) : "");
+    print_boundary(ctx, "input", v->name, v->type, v->roles);
   }
   for (size_t k = 0; k < m->main->results.len; k++) {
     const FuncResult *r = &m->main->results.data[k];
-    printf("output  %s : %s%s%s\n", r->name, type_text(ctx, r->type), r->roles ? " " : "",
-           r->roles ? layout_to_letters(ctx, r->type->layout, r->roles) : "");
+    print_boundary(ctx, "output", r->name, r->type, r->roles);
   }
   print_op_histogram(m);
   print_nests(ctx, unit.loops);

@@ -39,7 +39,7 @@ static bool set_atol(Ctx *ctx, void *options, const char *value) {
 }
 
 static bool set_repeat(Ctx *ctx, void *options, const char *value) {
-  return args_int(ctx, "repeat", value, 1, 1000000000, &((RunOptions *)options)->repeat);
+  return args_int(ctx, "repeat", value, 1, 1000000, &((RunOptions *)options)->repeat);
 }
 
 static bool set_random(Ctx *ctx, void *options, const char *value) {
@@ -245,7 +245,7 @@ static bool compare_output(Ctx *ctx, const RunOptions *o, const IoPort *p, const
 
 static bool report_outputs(Ctx *ctx, const RunOptions *o, const Runnable *r, Tensor *const *outputs, bool *differs) {
   if (o->output_dir && mkdir(o->output_dir, 0777) != 0 && errno != EEXIST)
-    return diag_error(ctx->diags, WEFT_MISSING, LOC_NONE, "--output-dir %s: %s", o->output_dir, strerror(errno));
+    return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--output-dir %s: %s", o->output_dir, strerror(errno));
   for (int k = 0; k < r->n_outputs; k++) {
     print_output(ctx, &r->outputs[k], outputs[k]);
     bool ok = (size_t)k >= o->expected.len ||

@@ -1,5 +1,7 @@
 /* weft: one program with subcommands. */
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "frontend/cli/args.h"
 #include "frontend/cli/commands.h"
@@ -20,6 +22,14 @@ static const struct {
 
 static const char *const future_commands[] = {"verify", "bench", "import"};
 #define N_FUTURE (sizeof future_commands / sizeof *future_commands)
+
+/* The status after printing to standard output. */
+static int printed(void) {
+  if (fflush(stdout) == 0 && !ferror(stdout))
+    return WEFT_OK;
+  fprintf(stderr, "weft: error: cannot write to standard output: %s\n", strerror(errno));
+  return WEFT_MISSING;
+}
 
 static void print_help(void) {
   printf("weft compiles tensor graphs with layouts that are never guessed to small native code.\n\n"
@@ -43,11 +53,11 @@ int main(int argc, char **argv) {
   const char *name = argv[1];
   if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
     print_help();
-    return WEFT_OK;
+    return printed();
   }
   if (strcmp(name, "--version") == 0) {
     printf("weft %s\n", WEFT_VERSION);
-    return WEFT_OK;
+    return printed();
   }
   for (size_t k = 0; k < N_COMMANDS; k++)
     if (strcmp(name, commands[k].name) == 0)

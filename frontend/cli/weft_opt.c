@@ -103,6 +103,7 @@ static bool read_unit(Ctx *ctx, const char *path, Unit *unit) {
   char *text = file_read(ctx, standard_input ? "/dev/stdin" : path, WEFT_MAX_TEXT_BYTES, &size);
   const char *name = standard_input ? "<stdin>" : path;
   *unit = (Unit){.ctx = ctx};
+  weft_bug_input = name;
   if (!text)
     return false;
   if (text_is_loops(ctx, text, size)) {

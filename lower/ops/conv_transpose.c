@@ -53,15 +53,21 @@ static bool lower_phases(Work *w) {
 
 static bool choose_phase(Work *w, int k, bool rolled);
 
-/* Takes the phases g*r + t of axis k, r by a loop: those with taps (t = 0), or all others (t by a second loop). */
+/* Takes the phases g*r + t of axis k, r by a loop: those with taps (t = 0), or all others (t by a second loop). Where
+ * the output is smaller than the stride, most phases have no outputs: o_r = g*r + t - p lies in [0, O) only for the O/g
+ * + 2 values of r from floor(p/g) on. */
 static bool roll_phases(Work *w, int k, bool taps) {
   Ctx *ctx = w->lc->ctx;
   PhaseAxis *axis = &w->axis[k];
-  int64_t g = phase_gcd(axis);
+  int64_t g = phase_gcd(axis), count = axis->stride / g, first = 0, some = axis->output->hi / g + 2;
   int before = w->n_loops;
-  const Expr *r =
-      expr_var(ctx, arena_printf(ctx->arena, "r%d", k), expr_const(ctx, 0), expr_const(ctx, axis->stride / g));
+  if (some < count) {
+    count = some;
+    first = floordiv_i64(axis->pad_begin, g);
+  }
+  const Expr *r = expr_var(ctx, arena_printf(ctx->arena, "r%d", k), expr_const(ctx, 0), expr_const(ctx, count));
   w->loops[w->n_loops++] = r;
+  r = expr_add_const(ctx, r, first);
   if (!taps) {
     const Expr *t = expr_var(ctx, arena_printf(ctx->arena, "t%d", k), expr_const(ctx, 1), expr_const(ctx, g));
     w->loops[w->n_loops++] = t;

@@ -1,7 +1,7 @@
 """known/*: models with the answers of an independent engine, run in memory: known.py WEFT
 
-Every CPU level that this machine runs, in three layouts, and the reference evaluation. Tolerance: |a-b| <= 1e-5 +
-1e-4*|b| (float32 sums of at most a few hundred products of numbers below 2, in another order than the answer's)."""
+Every CPU level that this machine runs, in three layouts, and the reference evaluation. Tolerance: |a-b| <= 1e-6 +
+1e-5*|b| (float32 sums of at most a few hundred products of numbers below 2, in another order than the answer's)."""
 
 import sys
 
@@ -22,7 +22,7 @@ def main():
     def case(folder_and_way):
         folder, way = folder_and_way
         model = folder / "model.yaml"
-        args = [weft, "run", model, "--expect", folder / "y.npy", "--rtol", "1e-4", "--atol", "1e-5", *way]
+        args = [weft, "run", model, "--expect", folder / "y.npy", "--rtol", "1e-5", "--atol", "1e-6", *way]
         for name in input_names(model):
             args += ["--input", f"{name}={folder / name}.npy"]
         r = harness.run(args)

@@ -1,7 +1,7 @@
 /* What the random sweeps share: random numbers, layouts and tensors; and running a case, a graph that its sweep has
  * built, through every stage against the reference evaluation.
  *
- *   sweep [CASES]      the seed is printed, and taken from WEFT_SEED where that is set
+ *   sweep [CASES [SHARD]]      the seed is printed, and taken from WEFT_SEED where that is set; a shard has seeds of its own
  *
  * The program must pass the checker; the interpreter and the compiled code, for a random CPU level that this machine
  * runs, must agree with the reference. Padding lanes and the workspace are poisoned. */
@@ -206,6 +206,7 @@ static int sweep_main(int argc, char **argv, bool (*build)(Case *c), Tolerance t
   long cases = argc > 1 ? strtol(argv[1], NULL, 10) : 2000;
   const char *given = getenv("WEFT_SEED");
   uint64_t seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
+  seed += argc > 2 ? 1000000 * strtoull(argv[2], NULL, 10) : 0;
   long failed = 0;
   printf("seed %llu\n", (unsigned long long)seed);
   for (long k = 0; k < cases; k++) {

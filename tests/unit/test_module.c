@@ -289,7 +289,7 @@ START_TEST(builders) {
   Value *small = param(&g, "small", F32(g.ctx, 1, 1, 1));
   const Layout *large = tag(3, "ABC1048576a1048576b1048576c");
   ck_assert_ptr_null(build_relayout(g.m, g.f, NULL, small, large, LOC_NONE));
-  expect_error(&g, WEFT_MALFORMED, "too large");
+  expect_error(&g, WEFT_UNSUPPORTED, "too large");
 }
 END_TEST
 
