@@ -24,7 +24,8 @@ typedef struct {
 
 /* The text is the table's: a fault in it is ours. */
 _Noreturn static void bad_formula(const Expander *x, const char *what) {
-  weft_bug(__FILE__, __LINE__, "formula of %s, line %d column %d: %s", x->op->def->name, x->lex.word.line, x->lex.word.col, what);
+  weft_bug(__FILE__, __LINE__, "formula of %s, line %d column %d: %s", x->op->def->name, x->lex.word.line,
+           x->lex.word.col, what);
 }
 
 static void expect(Expander *x, const char *mark) {
@@ -77,8 +78,9 @@ static bool axis_of(Expander *x, const char *name, int64_t *axis) {
   int rank = x->first->type->rank;
   *axis = attribute_int(x, name);
   if (*axis < -rank || *axis >= rank)
-    return diag_error(x->ctx->diags, WEFT_MALFORMED, x->op->loc, "%s: %s is %lld, expected -%d to %d for a tensor of rank %d",
-                      x->op->def->name, name, (long long)*axis, rank, rank - 1, rank);
+    return diag_error(x->ctx->diags, WEFT_MALFORMED, x->op->loc,
+                      "%s: %s is %lld, expected -%d to %d for a tensor of rank %d", x->op->def->name, name,
+                      (long long)*axis, rank, rank - 1, rank);
   *axis += *axis < 0 ? rank : 0;
   return true;
 }
@@ -105,8 +107,9 @@ static bool read_item(Expander *x, Numbers *n) {
       bad_formula(x, "dim");
     expect(x, ")");
     if (v >= x->first->type->rank)
-      return diag_error(x->ctx->diags, WEFT_MALFORMED, x->op->loc, "%s: the operand has rank %d, expected at least %lld", x->op->def->name,
-                        x->first->type->rank, (long long)v + 1);
+      return diag_error(x->ctx->diags, WEFT_MALFORMED, x->op->loc,
+                        "%s: the operand has rank %d, expected at least %lld", x->op->def->name, x->first->type->rank,
+                        (long long)v + 1);
     v = expr_value(x->first->type->dims[v]);
   } else {
     const AttrDef *row;
@@ -185,8 +188,8 @@ static bool resolve_rest(Expander *x, const Value *data, Numbers *n) {
     if (k != n->rest && !mul_i64(others, n->v[k], &others))
       others = 0;
   if (others <= 0 || all % others != 0)
-    return diag_error(x->ctx->diags, WEFT_MALFORMED, x->op->loc, "%s: %s does not divide as its attributes ask for", x->op->def->name,
-                      type_text(x->ctx, x->first->type));
+    return diag_error(x->ctx->diags, WEFT_MALFORMED, x->op->loc, "%s: %s does not divide as its attributes ask for",
+                      x->op->def->name, type_text(x->ctx, x->first->type));
   n->v[n->rest] = all / others;
   return true;
 }
@@ -326,8 +329,8 @@ Value *composite_expand(Module *m, Function *f, Op *before, const Op *op) {
   int64_t shape[WEFT_MAX_RANK];
   for (int k = 0; k < op->n_operands; k++)
     if (op->operands[k] && !type_shape(op->operands[k]->type, shape)) {
-      diag_error(ctx->diags, WEFT_UNSUPPORTED, op->loc, "%s of dynamic dimensions, %s; give every dimension a number", op->def->name,
-                 type_text(ctx, op->operands[k]->type));
+      diag_error(ctx->diags, WEFT_UNSUPPORTED, op->loc, "%s of dynamic dimensions, %s; give every dimension a number",
+                 op->def->name, type_text(ctx, op->operands[k]->type));
       return NULL;
     }
   Expander x = {.ctx = ctx, .m = m, .f = f, .before = before, .op = op};
@@ -364,7 +367,8 @@ static Module *expanded_alone(Ctx *ctx, const Op *op) {
   alone.operands = ARENA_ARRAY(ctx->arena, Value *, op->n_operands);
   for (int k = 0; k < op->n_operands; k++)
     if (op->operands[k])
-      alone.operands[k] = function_add_param(m, m->main, op->def->operands[k].name, op->operands[k]->type, NULL, op->loc);
+      alone.operands[k] =
+          function_add_param(m, m->main, op->def->operands[k].name, op->operands[k]->type, NULL, op->loc);
   Value *v = composite_expand(m, m->main, NULL, &alone);
   if (!v)
     return NULL;
@@ -374,7 +378,9 @@ static Module *expanded_alone(Ctx *ctx, const Op *op) {
 
 const Type *composite_infer(Ctx *ctx, const Op *op) {
   Module *m = expanded_alone(ctx, op);
-  return m ? type_with_layout(ctx, m->main->results.data[0].type, layout_row_major(ctx, m->main->results.data[0].type->rank)) : NULL;
+  return m ? type_with_layout(ctx, m->main->results.data[0].type,
+                              layout_row_major(ctx, m->main->results.data[0].type->rank))
+           : NULL;
 }
 
 void composite_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {

@@ -124,13 +124,12 @@ const Type *type_with_layout(Ctx *ctx, const Type *type, const Layout *layout) {
   return type_get(ctx, type->dtype, type->rank, type->dims, layout);
 }
 
+bool type_same_extents(const Type *a, const Type *b) {
+  return a->rank == b->rank && memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0; /* interned */
+}
+
 bool type_same_shape(const Type *a, const Type *b) {
-  if (a->dtype != b->dtype || a->rank != b->rank)
-    return false;
-  for (int i = 0; i < a->rank; i++)
-    if (a->dims[i] != b->dims[i])
-      return false;
-  return true;
+  return a->dtype == b->dtype && type_same_extents(a, b);
 }
 
 bool type_shape(const Type *type, int64_t shape[WEFT_MAX_RANK]) {

@@ -36,6 +36,7 @@ const Type *type_get(Ctx *ctx, DType dtype, int rank, const Dim *dims, const Lay
 const Type *type_static(Ctx *ctx, DType dtype, int rank, const int64_t *shape, const Layout *layout);
 const Type *type_with_layout(Ctx *ctx, const Type *type, const Layout *layout); /* NULL as type_get (padding) */
 /* Same element type and logical shape, whatever the layouts. */
+bool type_same_extents(const Type *a, const Type *b); /* the same logical shape, whatever the element types */
 bool type_same_shape(const Type *a, const Type *b);
 /* False where a dimension is not constant. */
 bool type_shape(const Type *type, int64_t shape[WEFT_MAX_RANK]);

@@ -178,7 +178,7 @@ static void check_fused(Verifier *v, const Op *op) {
   if (v->uses[x->id] != 1)
     fault(v, op->loc, "%s: expected %%%s of fused(...) to have no other use, found %u uses", op->def->name, x->name,
           v->uses[x->id]);
-  if (!type_same_shape(x->type, op->result->type))
+  if (!type_same_extents(x->type, op->result->type))
     fault(v, op->loc, "%s: expected %%%s of fused(...) to have the result's shape %s, found %s", op->def->name, x->name,
           type_text(v->ctx, op->result->type), type_text(v->ctx, x->type));
 }

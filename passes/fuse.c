@@ -44,12 +44,8 @@ static bool is_rounded_in_memory(const Type *type) {
   return dtype_compute(type->dtype) != type->dtype;
 }
 
-static bool same_extents(const Type *a, const Type *b) {
-  return a->rank == b->rank && memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0;
-}
-
 static bool fits(Ctx *ctx, const Op *op, const Value *v, const uint32_t *uses, const Group *groups) {
-  if (!v || !v->def || !may_take_epilogue(v->def) || uses[v->id] != 1 || !same_extents(v->type, op->result->type) ||
+  if (!v || !v->def || !may_take_epilogue(v->def) || uses[v->id] != 1 || !type_same_extents(v->type, op->result->type) ||
       is_rounded_in_memory(v->type) || groups[v->id].operands + op->def->n_operands - 1 > FUSE_MAX_OPERANDS ||
       groups[v->id].ops >= FUSE_MAX_OPS)
     return false;
