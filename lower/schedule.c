@@ -205,7 +205,8 @@ static void emit_pieces(Schedule *s, const Group *group, const Pieces *pieces) {
     int vector = choose_vector(s, c), tile = choose_tile(s, c, vector);
     s->rows_outside = outer_iterations(s->ctx, c, vector, tile) < ENOUGH_ITERATIONS;
     Nest nest = {.body = schedule_emit(s, c)};
-    if (pieces->len > 1 && nest_work(s->ctx, &nest) < SMALL_WORK) {
+    bool binds = nest.body && nest.body->kind == ST_INDEX; /* a variable for all that follows in its block */
+    if (pieces->len > 1 && !binds && nest_work(s->ctx, &nest) < SMALL_WORK) {
       stmt_append(&small, nest.body);
       continue;
     }
