@@ -26,7 +26,7 @@ START_TEST(table_rows) {
     ck_assert_ptr_eq(op_find(def->name, strlen(def->name)), def);
     ck_assert(def->infer && def->layout && def->eval);
     ck_assert_int_eq(def->view_index != NULL, (def->traits & OP_VIEW) != 0);
-    ck_assert_int_eq(def->expression != NULL, (def->traits & OP_ELEMENTWISE) != 0);
+    ck_assert_int_eq(def->expression != NULL, (def->traits & (OP_ELEMENTWISE | OP_COMPOSITE)) != 0);
   }
   const OpDef *up = op_find("conv2d_transpose", strlen("conv2d_transpose"));
   ck_assert_int_eq(up->spatial, 2);
