@@ -41,9 +41,8 @@ static bool read_opset(OnnxImport *im) {
                         (long long)set->version);
     version = set->version;
   }
-  if (version < 0)
-    return diag_error(im->ctx->diags, WEFT_MALFORMED, model_loc(im),
-                      "does not say which opset of the ONNX operators it is made for");
+  if (version < 0) /* right for a model of other operators only */
+    return true;
   if (version < ONNX_OLDEST_OPSET || version > ONNX_NEWEST_OPSET)
     return diag_error(im->ctx->diags, WEFT_UNSUPPORTED, model_loc(im),
                       "is made for opset %lld of the ONNX operators; supported are %d to %d", (long long)version,
@@ -67,6 +66,9 @@ static bool check_operators(OnnxImport *im) {
   for (size_t k = 0; k < im->n_nodes; k++) {
     ImportNode *n = im->order[k];
     n->row = *n->domain ? NULL : onnx_row(im, n->type);
+    if (!*n->domain && im->opset == 0)
+      return diag_error(im->ctx->diags, WEFT_MALFORMED, n->loc,
+                        "%s: the model does not say which opset of the ONNX operators it is made for", n->type);
     if (n->row || !n->live)
       continue;
     size_t j = 0;
@@ -88,9 +90,9 @@ static bool check_operators(OnnxImport *im) {
       str_printf(&text, " and %d more", m->n - MAX_NAMED);
     str_putc(&text, ')');
   }
-  return diag_error(im->ctx->diags, WEFT_UNSUPPORTED, model_loc(im), "%s in opset %d: %s",
-                    missing.len > 1 ? "these operators are not supported" : "this operator is not supported", im->opset,
-                    text.data);
+  return diag_error(im->ctx->diags, WEFT_UNSUPPORTED, model_loc(im), "%s%s: %s",
+                    missing.len > 1 ? "these operators are not supported" : "this operator is not supported",
+                    im->opset ? arena_printf(im->ctx->arena, " in opset %d", im->opset) : "", text.data);
 }
 
 /* ---- the graph ---- */

@@ -64,7 +64,7 @@ typedef struct OnnxImport {
   const OnnxModel *model;
   const OnnxGraph *graph;
   const ImportOptions *options; /* not NULL */
-  int opset;
+  int opset; /* of ONNX's own operators; 0: the model has none */
   Intern table; /* of names */
   VEC(ImportName *) inputs; /* of the model, without those that have initializers */
   VEC(ImportName *) outputs;

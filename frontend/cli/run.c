@@ -150,12 +150,16 @@ static const char *file_of_arg(const char *arg) {
   return file;
 }
 
-/* Reads the input files first: the importer takes sizes from them that the model leaves open. */
+/* Reads the input files first: the importer takes sizes from them that the model leaves open. One that is missing is
+ * reported later, since a fault of the model is of more interest. */
 static bool load_inputs(Ctx *ctx, RunOptions *o) {
   o->loaded = ARENA_ARRAY(ctx->arena, Tensor *, o->inputs.len);
   for (size_t k = 0; k < o->inputs.len; k++) {
-    const char *arg = o->inputs.data[k];
-    Tensor *t = o->loaded[k] = npy_read(ctx, file_of_arg(arg), LOC_NONE);
+    const char *arg = o->inputs.data[k], *file = file_of_arg(arg);
+    struct stat st;
+    if (stat(file, &st) != 0)
+      continue;
+    Tensor *t = o->loaded[k] = npy_read(ctx, file, LOC_NONE);
     if (!t)
       return false;
     ImportShape shape = {.arg = arg, .rank = t->rank};
@@ -189,7 +193,10 @@ static bool read_inputs(Ctx *ctx, const RunOptions *o, const Runnable *r, const 
       return false;
     if (given[k])
       return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "input '%s' is given twice", r->inputs[k].name);
-    Tensor *t = convert_for_port(ctx, o->loaded[j], &r->inputs[k]);
+    Tensor *t = o->loaded[j] ? o->loaded[j] : npy_read(ctx, file, LOC_NONE);
+    t = convert_for_port(ctx, t, &r->inputs[k]);
+    if (!t)
+      return false;
     if (!same_type(t, &r->inputs[k]))
       return type_mismatch(ctx, file, t, "input", &r->inputs[k]);
     data[k] = t->data;
