@@ -10,6 +10,7 @@ typedef struct {
   const char *prefix; /* of exported symbols, "weft_model" by default */
   int threads;        /* default number of threads at run time, 0: as the runtime finds */
   bool poison;        /* debug: the runtime fills the workspace with signalling NaN before each run */
+  bool with_weights;  /* an object holds the constants itself; else `weft_weights` of weights_object is linked to it */
 } CodegenOptions;
 
 typedef struct {

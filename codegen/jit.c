@@ -64,7 +64,8 @@ static bool load_object(LoopProgram *p, Jit *jit, LLVMMemoryBufferRef object) {
 }
 
 Jit *jit_open(LoopProgram *p, const CodegenOptions *options) {
-  LLVMMemoryBufferRef object = gen_program(p, options, EMIT_OBJ, false);
+  LLVMMemoryBufferRef object =
+      cpu_target_check_runs(p->ctx, options->cpu) ? gen_program(p, options, EMIT_OBJ, false) : NULL;
   if (!object)
     return NULL;
   Jit *jit = ARENA_NEW(p->ctx->arena, Jit);

@@ -8,7 +8,6 @@
 
 #include "runtime/model.h"
 
-#define TRIPLE "x86_64-unknown-linux-gnu"
 #define PIPELINE "sroa,early-cse,instcombine,simplifycfg"
 
 /* ---- what is compiled ---- */
@@ -90,7 +89,7 @@ static bool check_program(const LoopProgram *p) {
 static void open_module(Gen *g) {
   g->module = llvm.ModuleCreateWithNameInContext("weft", g->context);
   llvm.SetSourceFileName(g->module, "weft", strlen("weft"));
-  llvm.SetTarget(g->module, TRIPLE);
+  llvm.SetTarget(g->module, machine_triple(g->options->cpu->machine));
   g->builder = llvm.CreateBuilderInContext(g->context);
   g->hoist = llvm.CreateBuilderInContext(g->context);
   g->i1 = llvm.Int1TypeInContext(g->context);
@@ -162,15 +161,16 @@ static LLVMMemoryBufferRef emit(Gen *g, LLVMTargetMachineRef machine, EmitKind k
   return buffer;
 }
 
-static LLVMTargetMachineRef open_machine(Ctx *ctx) {
+static LLVMTargetMachineRef open_machine(Ctx *ctx, Machine machine) {
+  const char *triple = machine_triple(machine);
   LLVMTargetRef target;
   char *message = NULL;
-  if (llvm.GetTargetFromTriple(TRIPLE, &target, &message)) {
-    diag_error(ctx->diags, WEFT_MISSING, LOC_NONE, "this libLLVM has no x86-64 target: %s", message);
+  if (llvm.GetTargetFromTriple(triple, &target, &message)) {
+    diag_error(ctx->diags, WEFT_MISSING, LOC_NONE, "this libLLVM has no target %s: %s", triple, message);
     llvm.DisposeMessage(message);
     return NULL;
   }
-  return llvm.CreateTargetMachine(target, TRIPLE, "x86-64", "", LLVMCodeGenLevelDefault, LLVMRelocPIC,
+  return llvm.CreateTargetMachine(target, triple, machine_base_cpu(machine), "", LLVMCodeGenLevelDefault, LLVMRelocPIC,
                                   LLVMCodeModelSmall);
 }
 
@@ -178,7 +178,7 @@ LLVMMemoryBufferRef gen_program(LoopProgram *p, const CodegenOptions *options, E
   Ctx *ctx = p->ctx;
   if (!check_program(p) || !llvm_load(ctx))
     return NULL;
-  LLVMTargetMachineRef machine = open_machine(ctx);
+  LLVMTargetMachineRef machine = open_machine(ctx, options->cpu->machine);
   if (!machine)
     return NULL;
   Str errors = str_new(ctx->arena);
@@ -186,8 +186,8 @@ LLVMMemoryBufferRef gen_program(LoopProgram *p, const CodegenOptions *options, E
   llvm_watch(g.context, &errors);
   g.weight_offsets = ARENA_ARRAY(ctx->arena, size_t, p->constants.len);
   weights_layout(p, g.weight_offsets);
-  g.has_fma = (options->cpu->needs & WEFT_CPU_FMA) != 0;
-  g.has_f16c = (options->cpu->needs & WEFT_CPU_F16C) != 0;
+  g.has_fma = cpu_target_has_fma(options->cpu);
+  g.has_f16 = cpu_target_has_f16(options->cpu);
   g.vector_bytes = options->cpu->lower.vector_bytes;
   open_module(&g);
   LLVMMemoryBufferRef buffer = NULL;

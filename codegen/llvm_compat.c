@@ -61,6 +61,10 @@ static const char *open_library(Ctx *ctx) {
     llvm.InitializeX86Target();
     llvm.InitializeX86TargetMC();
     llvm.InitializeX86AsmPrinter();
+    llvm.InitializeAArch64TargetInfo();
+    llvm.InitializeAArch64Target();
+    llvm.InitializeAArch64TargetMC();
+    llvm.InitializeAArch64AsmPrinter();
     library.ready = true;
     return NULL;
   }

@@ -3,7 +3,7 @@
  * Memory holds f16 and bf16 as 16 bits and bool as a byte that is 0 or not; values are computed in f32 and in one bit.
  * Only instructions are used, never the compiler's helper functions (__extendhfsf2, __truncsfbf2, ...), which no
  * library that we link has to offer: bf16 is the upper half of an f32; rounding adds half a unit in the last place,
- * less one where the last bit is even f16 by F16C where the target has it, else by integer arithmetic after F. Giesen
+ * less one where the last bit is even f16 by instructions where the target has them, else by integer arithmetic after F. Giesen
  * ("half_to_float_fast", "float_to_half_fast3_rtne", 2012): shift the fields into place and correct the exponent's
  * bias; denormals by one addition or subtraction of floats that rounds in the right place. The NaNs are those of the
  * instruction.
@@ -104,7 +104,7 @@ static LLVMValueRef float_to_bf16(Gen *g, LLVMValueRef f) {
 
 static LLVMValueRef f16_to_float(Gen *g, LLVMValueRef h) {
   LLVMBuilderRef b = g->builder;
-  if (g->has_f16c)
+  if (g->has_f16)
     return llvm.BuildFPExt(b, llvm.BuildBitCast(b, h, gen_type_like(g->f16, h), ""), gen_type_like(g->f32, h), "");
   LLVMValueRef wide = llvm.BuildZExt(b, h, gen_type_like(g->i32, h), "");
   LLVMValueRef sign = llvm.BuildShl(b, llvm.BuildAnd(b, wide, INT32(h, 0x8000), ""), INT32(h, 16), "");
@@ -127,7 +127,7 @@ static LLVMValueRef f16_to_float(Gen *g, LLVMValueRef h) {
 
 static LLVMValueRef float_to_f16(Gen *g, LLVMValueRef f) {
   LLVMBuilderRef b = g->builder;
-  if (g->has_f16c) {
+  if (g->has_f16) {
     LLVMValueRef half = llvm.BuildFPTrunc(b, f, gen_type_like(g->f16, f), "");
     return llvm.BuildBitCast(b, half, gen_type_like(g->i16, f), "");
   }

@@ -56,7 +56,7 @@ typedef struct {
   LLVMBuilderRef hoist;   /* in a scope's head; see gen_hoist_at */
   LLVMTypeRef i1, i8, i16, i32, i64, f16, f32, f64, ptr, none;
   unsigned md_scope, md_noalias, md_prof;
-  bool has_fma, has_f16c;
+  bool has_fma, has_f16;
   int vector_bytes;
   GenMap expanded; /* Scalar id to the scalar after scalar_expand */
 

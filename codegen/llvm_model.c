@@ -1,5 +1,6 @@
 /* The model's table (runtime/model.h) as constant data, and the exported functions of DESIGN A2, each a call of the
- * runtime with that table. These functions run before the test of the CPU's features, so they are plain x86-64. */
+ * runtime with that table. These functions run before the test of the CPU's features, so they are plain code of their
+ * machine. */
 #include "codegen/llvm_gen.h"
 #include "codegen/port.h"
 
@@ -131,25 +132,41 @@ static void add_export(Gen *g, const Export *e, LLVMValueRef model) {
   llvm.BuildRet(g->builder, call);
 }
 
+/* The address of the constants: `weft_weights` of another object, or of a blob in this one. */
+static LLVMValueRef add_weights(Gen *g) {
+  LoopProgram *p = g->program;
+  if (!p->constants.len)
+    return llvm.ConstNull(g->ptr);
+  LLVMValueRef weights;
+  if (g->options->with_weights) {
+    size_t size = weights_layout(p, g->weight_offsets);
+    void *blob = arena_alloc(g->ctx->arena, size);
+    weights_fill(p, g->weight_offsets, blob);
+    LLVMValueRef value = llvm.ConstStringInContext2(g->context, blob, size, true);
+    weights = add_constant(g, "weft_weights", value, LLVMInternalLinkage);
+    llvm.SetAlignment(weights, 64);
+    return weights;
+  }
+  /* Named in the model's table and nowhere else, by a pointer of 64 bits: code may lie any distance from large weights.
+   */
+  weights = llvm.AddGlobal(g->module, llvm.ArrayType2(g->i8, 0), "weft_weights");
+  llvm.SetGlobalConstant(weights, true);
+  llvm.SetVisibility(weights, LLVMHiddenVisibility);
+  return weights;
+}
+
 void gen_model(Gen *g, const GenNest *nests, bool with_exports) {
   const LoopProgram *p = g->program;
   size_t n_nests = 0;
   for (const Nest *nest = p->first; nest; nest = nest->next)
     n_nests++;
-  LLVMValueRef weights = llvm.ConstNull(g->ptr);
-  if (p->constants.len) {
-    /* Named in this table and nowhere else, by a pointer of 64 bits: code may lie any distance from large weights. */
-    weights = llvm.AddGlobal(g->module, llvm.ArrayType2(g->i8, 0), "weft_weights");
-    llvm.SetGlobalConstant(weights, true);
-    llvm.SetVisibility(weights, LLVMHiddenVisibility);
-  }
   LLVMValueRef info = add_text(g, model_info_json(g->program, g->options));
   LLVMValueRef fields[] = {
       const_i32(g, WEFT_ABI),
       const_i32(g, g->options->cpu->needs),
       add_text(g, g->options->cpu->name),
       info,
-      weights,
+      add_weights(g),
       gen_i64(g, expr_value(p->arena_bytes)),
       const_i32(g, g->options->threads),
       const_i32(g, g->options->poison),
@@ -160,9 +177,11 @@ void gen_model(Gen *g, const GenNest *nests, bool with_exports) {
       add_ports(g, BUF_INPUT, p->inputs.len),
       add_ports(g, BUF_OUTPUT, p->outputs.len),
   };
-  LLVMValueRef model =
-      add_constant(g, "weft_compiled", struct_of(g, fields, sizeof fields / sizeof *fields), LLVMExternalLinkage);
-  llvm.SetVisibility(model, LLVMHiddenVisibility);
+  bool complete = g->options->with_weights; /* several such objects may be linked into one program */
+  LLVMValueRef model = add_constant(g, "weft_compiled", struct_of(g, fields, sizeof fields / sizeof *fields),
+                                    complete ? LLVMInternalLinkage : LLVMExternalLinkage);
+  if (!complete)
+    llvm.SetVisibility(model, LLVMHiddenVisibility);
   if (!with_exports)
     return;
   open_export(g, "abi", llvm.FunctionType(g->i32, NULL, 0, false));

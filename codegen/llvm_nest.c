@@ -264,7 +264,7 @@ static void add_function(Gen *g, int number) {
   llvm.SetLinkage(g->function, LLVMInternalLinkage);
   unsigned nounwind = llvm.GetEnumAttributeKindForName("nounwind", strlen("nounwind"));
   llvm.AddAttributeAtIndex(g->function, LLVMAttributeFunctionIndex, llvm.CreateEnumAttribute(g->context, nounwind, 0));
-  add_string_attribute(g, "target-cpu", "x86-64");
+  add_string_attribute(g, "target-cpu", machine_base_cpu(g->options->cpu->machine));
   add_string_attribute(g, "tune-cpu", g->options->cpu->llvm_cpu);
   add_string_attribute(g, "target-features", g->options->cpu->features);
   static const char *const names[] = {"frame", "begin", "end"};

@@ -46,7 +46,7 @@ static bool set_emit(Ctx *ctx, void *options, const char *value) {
 
 static const OptionRow rows[] = {
     {"o", "FILE", "where to write; text stages go to standard output without it", set_out},
-    {"emit", "KIND", "so (default), obj, asm, llvm, graph (after the graph passes), loops", set_emit},
+    {"emit", "KIND", "so (default), obj (code and weights; needs weft's runtime), asm, llvm, graph (after the graph passes), loops", set_emit},
     {"target", "TARGET", "cpu", set_target},
     {"header", "FILE.h", "also write a C header for the compiled model", set_header},
     {"prefix", "NAME", "prefix of exported symbols (weft_model), so that several models link into one program",
@@ -72,6 +72,8 @@ static const CommandSpec spec = {
     future,
     "  weft compile model.yaml -o model.so --header model.h --prefix gan\n"
     "  weft compile model.yaml -o model.so --cpu x86-64-v3 --layout '*=NHWC'\n"
+    "  weft compile model.onnx -o model.so --shape x=1x3x320x480\n"
+    "  weft compile model.yaml --emit obj --cpu neoverse-n1 -o model.o\n"
     "  weft compile model.yaml --emit loops | less\n",
     1,
     1};
@@ -106,9 +108,12 @@ static bool emit_loops(Ctx *ctx, const CompileOptions *o, LoopProgram *program) 
 static bool emit_code(Ctx *ctx, const CompileOptions *o, LoopProgram *program, const CodegenOptions *cg) {
   EmitKind kind = strcmp(o->emit, "llvm") == 0 ? EMIT_LLVM : strcmp(o->emit, "asm") == 0 ? EMIT_ASM : EMIT_OBJ;
   Bytes code;
-  if (!codegen_emit(program, cg, kind, &code))
+  bool linked = strcmp(o->emit, "so") == 0;
+  CodegenOptions options = *cg;
+  options.with_weights = kind == EMIT_OBJ && !linked;
+  if (!codegen_emit(program, &options, kind, &code))
     return false;
-  if (strcmp(o->emit, "so") == 0) {
+  if (linked) {
     Bytes objects[2] = {code, program->constants.len ? weights_object(program) : (Bytes){0}};
     return link_shared(ctx, objects, program->constants.len ? 2 : 1, cg, o->out);
   }
@@ -116,6 +121,9 @@ static bool emit_code(Ctx *ctx, const CompileOptions *o, LoopProgram *program, c
 }
 
 static bool compile(Ctx *ctx, const CompileOptions *o, const char *path) {
+  const CpuTarget *cpu = build_cpu(ctx, &o->build);
+  if (!cpu || (strcmp(o->emit, "so") == 0 && !cpu_target_check_runs(ctx, cpu)))
+    return false;
   Module *module = model_import(ctx, path, &o->build.import);
   if (!module)
     return false;
@@ -124,7 +132,7 @@ static bool compile(Ctx *ctx, const CompileOptions *o, const char *path) {
   Unit unit;
   if (!build_unit(ctx, &o->build, module, true, &unit))
     return false;
-  CodegenOptions cg = build_codegen_options(&o->build, build_cpu(ctx, &o->build));
+  CodegenOptions cg = build_codegen_options(&o->build, cpu);
   const char *header = o->header ? model_header(unit.loops, &cg) : NULL;
   if (header && !file_write(ctx, o->header, header, strlen(header)))
     return false;

@@ -110,8 +110,11 @@ static void list_targets(Ctx *ctx) {
   printf("cpu: %s\n", description);
   for (const CpuTarget *t = cpu_targets; t->name; t++) {
     uint32_t lacks = t->needs & ~here;
-    printf("  %-16s %2d-byte vectors  %s%s%s\n", t->name, t->lower.vector_bytes, t->help,
-           lacks ? "; not on this machine, which lacks " : "", lacks ? cpu_feature_names(ctx, lacks) : "");
+    const char *not_here = t->machine != MACHINE_X86_64 ? "; objects only, --emit obj"
+                           : lacks                      ? "; not on this machine, which lacks "
+                                                        : "";
+    printf("  %-16s %2d-byte vectors  %s%s%s\n", t->name, t->lower.vector_bytes, t->help, not_here,
+           lacks ? cpu_feature_names(ctx, lacks) : "");
   }
   const CpuTarget *native = cpu_target_find(ctx, "native");
   if (native)

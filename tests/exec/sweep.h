@@ -139,12 +139,11 @@ static bool check_output(Case *c, const char *stage, const Type *type, const voi
 }
 
 static const CpuTarget *random_cpu(void) {
-  uint32_t here = cpu_features_here();
   int n = 0;
   for (const CpuTarget *t = cpu_targets; t->name; t++)
-    n += !(t->needs & ~here);
+    n += cpu_target_runs_here(t);
   for (const CpuTarget *t = cpu_targets;; t++)
-    if (!(t->needs & ~here) && between(1, n--) == 1)
+    if (cpu_target_runs_here(t) && between(1, n--) == 1)
       return t;
 }
 

@@ -18,10 +18,6 @@
 
 typedef enum { EXACT, CLOSE } Compare; /* EXACT: the same bits, NaN equal to NaN; CLOSE: within RTOL and ATOL */
 
-static inline bool runs_here(const CpuTarget *t) {
-  return (t->needs & ~cpu_features_here()) == 0;
-}
-
 static inline CodegenOptions options_for(const CpuTarget *t) {
   return (CodegenOptions){.cpu = t, .prefix = "weft_model"};
 }
@@ -108,7 +104,7 @@ static inline void compare_on(LoopProgram *p, const CpuTarget *t, void *const *i
 
 static inline void compare(LoopProgram *p, void *const *inputs, Compare how) {
   for (const CpuTarget *t = cpu_targets; t->name; t++)
-    if (runs_here(t))
+    if (cpu_target_runs_here(t))
       compare_on(p, t, inputs, how);
 }
 

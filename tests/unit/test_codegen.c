@@ -294,7 +294,7 @@ START_TEST(test_random_layouts) {
     Random r = {(seed + k) * 0x9e3779b97f4a7c15ull};
     random_copies(&r);
     const CpuTarget *t = &cpu_targets[k % 3];
-    if (runs_here(t))
+    if (cpu_target_runs_here(t))
       compare_on(p, t, NULL, EXACT);
     ctx_destroy(ctx);
     ctx = ctx_create();

@@ -243,7 +243,7 @@ static void run_cases(const Cases *c, const CpuTarget *t) {
 
 static const CpuTarget *target(int level) {
   const CpuTarget *t = &cpu_targets[level];
-  return runs_here(t) ? t : NULL;
+  return cpu_target_runs_here(t) ? t : NULL;
 }
 
 static const DType compute_types[] = {DT_F32, DT_F64, DT_I8,  DT_U8,  DT_I16, DT_U16,
@@ -464,7 +464,7 @@ START_TEST(test_half_operations) {
         tensor_set(x, i, special_floats[(i * (2 * k + 1) + i / N_FLOATS) % N_FLOATS]);
       data[k] = x->data;
     }
-    if (runs_here(t))
+    if (cpu_target_runs_here(t))
       compare_on(p, t, data, EXACT);
     Bytes bytes;
     ck_assert((p->arena_bytes || plan_memory(p)) && codegen_emit(p, &options, EMIT_ASM, &bytes));

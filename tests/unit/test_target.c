@@ -47,6 +47,10 @@ START_TEST(test_levels) {
   ck_assert_uint_eq(v3 & ~v4, 0);
   ck_assert(!(v2 & WEFT_CPU_FMA) && (v3 & WEFT_CPU_FMA) && !(v3 & WEFT_CPU_AVX512F));
   for (const CpuTarget *t = cpu_targets; t->name; t++) {
+    if (t->machine == MACHINE_AARCH64) { /* nothing is tested at run time, so nothing beyond the base is used */
+      ck_assert(!t->needs && !*t->features && t->lower.vector_bytes == 16 && t->lower.registers == 32);
+      continue;
+    }
     bool avx512 = t->needs & WEFT_CPU_AVX512F, avx2 = t->needs & WEFT_CPU_AVX2;
     ck_assert_int_eq(t->lower.vector_bytes, avx512 ? 64 : avx2 ? 32 : 16);
     ck_assert_int_eq(t->lower.registers, avx512 ? 32 : 16);
@@ -62,6 +66,19 @@ START_TEST(test_levels) {
       ck_assert_msg(f[0] == '+' && (t->needs & bit), "%s: %s", t->name, f);
     }
   }
+}
+END_TEST
+
+/* aarch64 has objects only. */
+START_TEST(test_aarch64) {
+  const CpuTarget *n1 = cpu_target_find(ctx, "neoverse-n1");
+  ck_assert(n1 && n1->machine == MACHINE_AARCH64 && !cpu_target_runs_here(n1));
+  ck_assert(cpu_target_has_fma(n1) && cpu_target_has_f16(n1));
+  ck_assert(cpu_target_check_runs(ctx, cpu_target_find(ctx, "v4")));
+  ck_assert(!cpu_target_check_runs(ctx, n1));
+  ck_assert_int_eq(diag_status(ctx->diags), WEFT_UNSUPPORTED);
+  const char *text = diag_text(ctx->diags, false);
+  ck_assert_msg(strstr(text, "'neoverse-n1' is aarch64") && strstr(text, "--emit obj"), "%s", text);
 }
 END_TEST
 
@@ -91,6 +108,7 @@ Suite *suite_target(void) {
   tcase_add_test(t, test_names);
   tcase_add_test(t, test_unknown);
   tcase_add_test(t, test_levels);
+  tcase_add_test(t, test_aarch64);
   tcase_add_test(t, test_native);
   tcase_add_test(t, test_feature_names);
   suite_add_tcase(s, t);
