@@ -24,6 +24,8 @@ bool codegen_prefix_ok(Ctx *ctx, const char *prefix);
 
 /* The JSON that weft_model_info returns (DESIGN A2), from the planned program. */
 const char *model_info_json(LoopProgram *p, const CodegenOptions *options);
+/* Elements of the program's constants as the user gave them: a constant in several layouts counts once. */
+int64_t parameter_count(LoopProgram *p);
 /* The C header for a compiled model (--header); valid C99 and C++. The prefix must be ok. */
 const char *model_header(LoopProgram *p, const CodegenOptions *options);
 

@@ -88,8 +88,7 @@ static int compare_pointers(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* Elements of the constants as the user gave them: a constant in several layouts counts once. */
-static int64_t parameter_count(LoopProgram *p) {
+int64_t parameter_count(LoopProgram *p) {
   size_t n = p->constants.len;
   uintptr_t *roots = ARENA_ARRAY(p->ctx->arena, uintptr_t, n);
   for (size_t k = 0; k < n; k++) {

@@ -115,6 +115,11 @@ Buffer *local_buffer(Ctx *ctx, const char *name, DType dtype, int rank, const in
 
 /* Multiplications and additions of a nest, from its loop extents where constant (an upper estimate otherwise). */
 int64_t nest_work(Ctx *ctx, const Nest *nest);
+/* Bytes of buffers (locals are none) that a nest reads and writes, each element once. */
+typedef struct {
+  int64_t read, written;
+} NestBytes;
+NestBytes nest_bytes(Ctx *ctx, const Nest *nest);
 
 /* ---- text ---- */
 void loops_print(Str *out, const LoopProgram *p);

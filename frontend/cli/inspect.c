@@ -18,10 +18,13 @@ static const FutureOption future[] = {{"dot", true}, {"html", true}, {"explain-l
 static const CommandSpec spec = {
     "inspect",
     "MODEL_OR_SO [options]",
-    "Shows inputs, outputs, ops, parameters and the memory plan of a model or a compiled shared object.",
+    "Shows inputs, outputs, ops, parameters, FLOPs and bytes by loop nest, and the memory plan of a model or of a "
+    "compiled\n"
+    "shared object (which has totals only). Bytes are an estimate: each element that a nest reads or writes, once.",
     rows,
     future,
-    "  weft inspect model.yaml --layout '*=NHWC'\n  weft inspect model.so\n",
+    "  weft inspect model.yaml --layout '*=NHWC'\n  weft inspect model.onnx --shape x=1x3x320x480\n  weft inspect "
+    "model.so\n",
     1,
     1};
 
@@ -42,32 +45,50 @@ static void print_boundary(Ctx *ctx, const char *kind, const char *name, const T
   print_port(kind, &p);
 }
 
-static void print_op_histogram(const Module *m) {
-  int count[OP_COUNT] = {0};
+/* How often each op occurs. */
+typedef struct {
+  int of[OP_COUNT];
+} Histogram;
+
+static Histogram count_ops(const Module *m) {
+  Histogram count = {{0}};
   for (const Op *op = m->main->first; op; op = op->next)
-    count[op->def->code]++;
-  printf("ops\n");
+    count.of[op->def->code]++;
+  return count;
+}
+
+static void print_ops(const Histogram *imported, const Histogram *compiled) {
+  printf("ops    in the model    compiled\n");
   for (int k = 0; k < OP_COUNT; k++)
-    if (count[k])
-      printf("  %5d  %s\n", count[k], op_table[k].name);
+    if (imported->of[k] || compiled->of[k])
+      printf("  %12d  %12d  %s\n", imported->of[k], compiled->of[k], op_table[k].name);
+}
+
+static int64_t plus(int64_t a, int64_t b) {
+  int64_t sum;
+  return add_i64(a, b, &sum) ? sum : INT64_MAX;
 }
 
 static void print_nests(Ctx *ctx, const LoopProgram *p) {
-  int64_t total = 0;
-  printf("nests\n");
+  int64_t flops = 0, read = 0, written = 0;
+  printf("nests     flop    bytes read       written\n");
   for (const Nest *n = p->first; n; n = n->next) {
     int64_t work = nest_work(ctx, n);
-    if (!add_i64(total, work, &total))
-      total = INT64_MAX;
-    printf("  %12lld flop  %-24s %s\n", (long long)work, n->name, n->what);
+    NestBytes bytes = nest_bytes(ctx, n);
+    printf("  %12lld  %12lld  %12lld  %-24s %s\n", (long long)work, (long long)bytes.read, (long long)bytes.written,
+           n->name, n->what);
+    flops = plus(flops, work);
+    read = plus(read, bytes.read);
+    written = plus(written, bytes.written);
   }
-  printf("  %12lld flop  in all\n", (long long)total);
+  printf("  %12lld  %12lld  %12lld  in all\n", (long long)flops, (long long)read, (long long)written);
 }
 
-static void print_memory(Ctx *ctx, const LoopProgram *p) {
+static void print_memory(Ctx *ctx, LoopProgram *p) {
   int64_t constants = 0;
   for (size_t k = 0; k < p->constants.len; k++)
     constants += type_bytes(p->constants.data[k]->type);
+  printf("parameters %lld\n", (long long)parameter_count(p));
   printf("memory\n  %12lld bytes of constants\n  %12lld bytes of workspace\n", (long long)constants,
          (long long)expr_value(p->arena_bytes));
   for (size_t k = 0; k < p->arena.len; k++) {
@@ -80,7 +101,10 @@ static void print_memory(Ctx *ctx, const LoopProgram *p) {
 static bool inspect_model(Ctx *ctx, const BuildOptions *options, const char *path) {
   Module *m = model_import(ctx, path, &options->import);
   Unit unit;
-  if (!m || !build_unit(ctx, options, m, true, &unit))
+  if (!m)
+    return false;
+  Histogram imported = count_ops(m);
+  if (!build_unit(ctx, options, m, true, &unit))
     return false;
   printf("model   %s\n", m->name);
   for (size_t k = 0; k < m->main->params.len; k++) {
@@ -91,7 +115,8 @@ static bool inspect_model(Ctx *ctx, const BuildOptions *options, const char *pat
     const FuncResult *r = &m->main->results.data[k];
     print_boundary(ctx, "output", r->name, r->type, r->roles);
   }
-  print_op_histogram(m);
+  Histogram compiled = count_ops(m);
+  print_ops(&imported, &compiled);
   print_nests(ctx, unit.loops);
   print_memory(ctx, unit.loops);
   return true;
