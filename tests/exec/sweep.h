@@ -1,7 +1,8 @@
 /* What the random sweeps share: random numbers, layouts and tensors; and running a case, a graph that its sweep has
  * built, through every stage against the reference evaluation.
  *
- *   sweep [CASES [SHARD]]      the seed is printed, and taken from WEFT_SEED where that is set; a shard has seeds of its own
+ *   sweep [CASES [SHARD]]
+ * The seed is printed, and taken from WEFT_SEED where that is set; a shard has seeds of its own.
  *
  * The program must pass the checker; the interpreter and the compiled code, for a random CPU level that this machine
  * runs, must agree with the reference. Padding lanes and the workspace are poisoned. */
@@ -111,7 +112,7 @@ static Value *add_constant(Case *c, const char *name, DType dtype, int rank, con
 
 /* ---- running a case ---- */
 
-/* |a - b| <= atol + rtol*|b|, equal where both are 0. */
+/* |a - b| <= atol + rtol*|b|, equal where both are 0; a NaN is one in both. */
 typedef struct {
   double rtol, atol;
 } Tolerance;
@@ -121,7 +122,9 @@ static double largest_error(const Tensor *got, const Tensor *expected, Tolerance
   double worst = 0;
   for (int64_t k = 0; k < expected->n; k++) {
     double a = tensor_get(got, k), b = tensor_get(expected, k);
-    double e = a == b ? 0 : isnan(a) || isnan(b) ? (double)INFINITY : fabs(a - b) / (t.atol + t.rtol * fabs(b));
+    double e = a == b || (isnan(a) && isnan(b)) ? 0
+               : isnan(a) || isnan(b)           ? (double)INFINITY
+                                                : fabs(a - b) / (t.atol + t.rtol * fabs(b));
     worst = e > worst ? e : worst;
   }
   return worst;
