@@ -1,10 +1,11 @@
-/* ONNX models to modules: the file as structs, the versions, names and order, which operators weft has not, the sizes of
- * inputs, then one function per node, then outputs. Each step reports all it finds; one that failed ends the import, so
- * that a message is never the echo of an earlier one. */
+/* ONNX models to modules: the file as structs, the versions, names and order, which operators weft has not, the sizes
+ * of inputs, then one function per node, then outputs. Each step reports all it finds; one that failed ends the import,
+ * so that a message is never the echo of an earlier one. */
 #include "frontend/onnx.h"
 #include "lower/loop_passes.h"
 
 #define MAX_ERRORS 40
+#define MAX_WORK ((int64_t)1 << 26) /* elements computed at import */
 
 static Loc model_loc(const OnnxImport *im) {
   return (Loc){.file = im->file};
@@ -142,7 +143,8 @@ static const char *model_name(OnnxImport *im) {
 
 Module *onnx_import(Ctx *ctx, const char *path, const void *bytes, size_t size, const ImportOptions *options) {
   static const ImportOptions none = {{0}};
-  OnnxImport im = {.ctx = ctx, .file = intern_str(ctx, path), .options = options ? options : &none};
+  OnnxImport im = {
+      .ctx = ctx, .file = intern_str(ctx, path), .options = options ? options : &none, .work_left = MAX_WORK};
   if (!read_file(&im, bytes, size) || !read_opset(&im) || !onnx_read_names(&im) || !check_operators(&im))
     return NULL;
   im.module = module_create(ctx, im.file, model_name(&im));

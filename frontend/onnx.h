@@ -1,5 +1,5 @@
-/* What the files of the ONNX importer share. The steps, each reporting all it finds, are in onnx.c; one row and one small
- * function per operator are in onnx_ops.def and onnx_ops_*.c.
+/* What the files of the ONNX importer share. The steps, each reporting all it finds, are in onnx.c; one row and one
+ * small function per operator are in onnx_ops.def and onnx_ops_*.c.
  *
  * Every size is a number when operators are built: open dimensions of inputs have got theirs before (onnx_inputs.c). A
  * value whose content is known is one whose op is a `constant`; node_finish evaluates ops of small results over known
@@ -64,13 +64,14 @@ typedef struct OnnxImport {
   const OnnxModel *model;
   const OnnxGraph *graph;
   const ImportOptions *options; /* not NULL */
-  int opset; /* of ONNX's own operators; 0: the model has none */
-  Intern table; /* of names */
-  VEC(ImportName *) inputs; /* of the model, without those that have initializers */
+  int opset;                    /* of ONNX's own operators; 0: the model has none */
+  Intern table;                 /* of names */
+  VEC(ImportName *) inputs;     /* of the model, without those that have initializers */
   VEC(ImportName *) outputs;
   size_t n_nodes;
   ImportNode *nodes;
   ImportNode **order; /* each behind what it reads */
+  int64_t work_left;  /* elements that may still be computed, see node_spend */
 } OnnxImport;
 
 /* ---- onnx_names.c ---- */
@@ -129,8 +130,8 @@ Value *onnx_value(OnnxImport *im, ImportName *name);
 Value *node_in(ImportNode *n, int k); /* NULL where omitted */
 bool node_has(const ImportNode *n, int k);
 const char *node_in_text(ImportNode *n, int k); /* "operand 2 ('shape_of_x')" */
-int node_rank(const Value *v);              /* 0 for NULL */
-int64_t node_extent(const Value *v, int k); /* 0 for NULL */
+int node_rank(const Value *v);                  /* 0 for NULL */
+int64_t node_extent(const Value *v, int k);     /* 0 for NULL */
 /* The content of a value where it is known, else NULL. */
 const Tensor *node_known(const ImportNode *n, const Value *v);
 /* Operand k, which must be known: integers of rank 0 or 1, or floats. what: its name in ONNX. */
@@ -145,7 +146,9 @@ bool node_expect_rank(ImportNode *n, int k, int least, int most);
 /* axis in -rank..rank-1, counted from the begin; 0 after reporting. */
 int node_axis(ImportNode *n, int64_t axis, int rank, const char *what);
 
-/* Making ops. */
+/* Making ops. node_spend: whether so many elements may be computed or tabulated at import, where a hostile file could ask
+ * for any number; false after reporting. */
+bool node_spend(ImportNode *n, int64_t elements);
 Op *node_op(ImportNode *n, OpCode code, Value *const *operands, int count);
 #define NODE_OP(n, code, ...)                                                                                          \
   node_op(n, code, (Value *const[]){__VA_ARGS__}, (int)(sizeof((Value *const[]){__VA_ARGS__}) / sizeof(Value *)))
@@ -153,7 +156,7 @@ Op *node_op(ImportNode *n, OpCode code, Value *const *operands, int count);
 Value *node_finish(ImportNode *n, Op *op);
 #define NODE_MAKE(n, code, ...) node_finish(n, NODE_OP(n, code, __VA_ARGS__))
 Value *node_constant(ImportNode *n, Tensor *t);
-Value *node_scalar(ImportNode *n, DType dtype, double v); /* rank 0 */
+Value *node_scalar(ImportNode *n, DType dtype, double v);                     /* rank 0 */
 Value *node_ints_value(ImportNode *n, const int64_t *v, int count, int rank); /* i64; rank 0 or 1 */
 
 /* Sets a result; false where the node has failed. */

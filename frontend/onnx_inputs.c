@@ -204,7 +204,8 @@ int input_of_arg(const char *arg, const char *const *inputs, int n, const char *
   return -1;
 }
 
-/* The shape of a file given to `weft run`. Which input it is for is checked again, with better words, when it is read. */
+/* The shape of a file given to `weft run`. Which input it is for is checked again, with better words, when it is read.
+ */
 static bool apply_file(Inputs *s, const ImportShape *from) {
   const char **names = ARENA_ARRAY(s->im->ctx->arena, const char *, s->n);
   for (size_t k = 0; k < s->n; k++)
@@ -254,9 +255,8 @@ static bool make_param(const Inputs *s, const InputShape *input) {
     return diag_error(im->ctx->diags, WEFT_MALFORMED, model_loc(s),
                       "input '%s' is %s: its dimensions are too large, at most %lld elements", input->name->name,
                       shape_text(im->ctx, input->dtype, input->rank, shape), (long long)WEFT_MAX_ELEMENTS);
-  input->name->value =
-      function_add_param(im->module, im->function, input->name->name, type, NULL,
-                         (Loc){.file = im->file, .node = input->name->name});
+  input->name->value = function_add_param(im->module, im->function, input->name->name, type, NULL,
+                                          (Loc){.file = im->file, .node = input->name->name});
   return true;
 }
 

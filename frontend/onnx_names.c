@@ -159,8 +159,8 @@ static bool resolve_node(OnnxImport *im, ImportNode *n) {
 }
 
 static bool resolve_outputs(OnnxImport *im) {
-  bool ok = im->graph->output.n > 0 ||
-            diag_error(im->ctx->diags, WEFT_MALFORMED, model_loc(im), "the graph has no outputs");
+  bool ok =
+      im->graph->output.n > 0 || diag_error(im->ctx->diags, WEFT_MALFORMED, model_loc(im), "the graph has no outputs");
   for (size_t k = 0; k < im->graph->output.n && !enough(im); k++) {
     OnnxBytes text = im->graph->output.items[k].name;
     ImportName *name = onnx_find(im, onnx_text(im, text));

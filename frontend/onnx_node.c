@@ -3,7 +3,8 @@
  * functions need no checks of their own between one step and the next. */
 #include "frontend/onnx.h"
 
-#define MAX_KNOWN ((int64_t)1 << 16) /* elements of a value that is computed at import */
+#define MAX_KNOWN ((int64_t)1 << 14)     /* elements of a value that is computed at import */
+#define MAX_BROADCAST ((int64_t)1 << 10) /* of one that costs nothing where it is left alone */
 
 bool node_error(ImportNode *n, Status status, const char *fmt, ...) {
   if (n->failed) /* what follows from a fault is no news */
@@ -19,8 +20,9 @@ bool node_error(ImportNode *n, Status status, const char *fmt, ...) {
 /* ---- attributes ---- */
 
 enum { TYPE_FLOAT = 1, TYPE_INT, TYPE_STRING, TYPE_TENSOR, TYPE_GRAPH, TYPE_FLOATS, TYPE_INTS, TYPE_STRINGS };
-static const char *const attr_types[] = {"nothing", "a float",        "an int",       "a string",         "a tensor",
-                                         "a graph", "a list of floats", "a list of ints", "a list of strings"};
+static const char *const attr_types[] = {"nothing",          "a float",        "an int",
+                                         "a string",         "a tensor",       "a graph",
+                                         "a list of floats", "a list of ints", "a list of strings"};
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
 static bool has_name(OnnxBytes text, const char *name) {
@@ -105,10 +107,11 @@ DType node_dtype(ImportNode *n, int64_t number, const char *what) {
   DType dtype = DT_F32;
   int32_t small = number >= 0 && number < 1000 ? (int32_t)number : -1;
   if (!onnx_dtype(small, &dtype))
-    node_error(n, WEFT_UNSUPPORTED,
-               "%s is %s (%lld), which is not supported; supported: float, float16, bfloat16, double, bool and integers "
-               "of 8 to 64 bits",
-               what, onnx_dtype_name(small), (long long)number);
+    node_error(
+        n, WEFT_UNSUPPORTED,
+        "%s is %s (%lld), which is not supported; supported: float, float16, bfloat16, double, bool and integers "
+        "of 8 to 64 bits",
+        what, onnx_dtype_name(small), (long long)number);
   return dtype;
 }
 
@@ -146,8 +149,8 @@ static Value *value_of_initializer(OnnxImport *im, const ImportName *name) {
   const Tensor *t = onnx_tensor(im, name->initializer, what, loc);
   if (!t)
     return NULL;
-  Constant *c = module_add_constant(im->module, name->name,
-                                    type_static(im->ctx, t->dtype, t->rank, t->shape, NULL), t->data, loc);
+  Constant *c = module_add_constant(im->module, name->name, type_static(im->ctx, t->dtype, t->rank, t->shape, NULL),
+                                    t->data, loc);
   return build_constant(im->module, im->function, NULL, c, name->name, loc);
 }
 
@@ -262,7 +265,7 @@ Op *node_op(ImportNode *n, OpCode code, Value *const *operands, int count) {
   return op_create(n->im->ctx, &op_table[code], operands, count, n->loc);
 }
 
-/* -1 where it is more than is computed at import. */
+/* -1 where they are more than are computed at import. */
 static int64_t few_elements(const Type *type) {
   int64_t shape[WEFT_MAX_RANK], n = 1;
   if (!type_shape(type, shape))
@@ -284,16 +287,40 @@ static const Tensor *content(ImportNode *n, const Value *v) {
   return node_known(n, v);
 }
 
+/* Elements made and, where products are summed, at most so many of those; -1 where it is too much. */
+static int64_t work_of(const Op *op) {
+  int64_t work = few_elements(op->result->type), most = 1;
+  for (int k = 0; k < op->n_operands; k++) {
+    int64_t n = op->operands[k] ? few_elements(op->operands[k]->type) : 0;
+    if (n < 0)
+      return -1;
+    most = n > most ? n : most;
+  }
+  return work < 0 || !(op->def->traits & (OP_CONTRACTION | OP_COMPOSITE)) ? work : work * most;
+}
+
 static const Tensor *evaluate(ImportNode *n, const Op *op) {
   const Tensor **in = ARENA_ARRAY(n->im->ctx->arena, const Tensor *, op->n_operands);
-  if (few_elements(op->result->type) < 0)
+  int64_t work = work_of(op);
+  if (work < 0 || work > n->im->work_left)
     return NULL;
   for (int k = 0; k < op->n_operands; k++)
     if (op->operands[k] && !(in[k] = content(n, op->operands[k])))
       return NULL;
+  n->im->work_left -= work;
   Tensor *out = tensor_of_type(n->im->ctx, op->result->type);
   op->def->eval(n->im->ctx, op, in, out);
   return out;
+}
+
+bool node_spend(ImportNode *n, int64_t elements) {
+  if (n->failed)
+    return false;
+  if (elements > n->im->work_left)
+    return node_error(n, WEFT_UNSUPPORTED, "%lld more elements would have to be computed when importing the model",
+                      (long long)elements);
+  n->im->work_left -= elements;
+  return true;
 }
 
 Value *node_constant(ImportNode *n, Tensor *t) {
@@ -313,7 +340,8 @@ Value *node_finish(ImportNode *n, Op *op) {
   Value *v = broadcasts ? build_elementwise(im->module, im->function, op, NULL, NULL, -1) /* as numpy has it */
                         : op_finish(im->module, im->function, op, NULL, NULL, NULL);
   n->failed = !v;
-  const Tensor *t = v && v->def == op ? evaluate(n, op) : NULL;
+  bool cheap = op->def->code == OP_BROADCAST && v && few_elements(v->type) > MAX_BROADCAST;
+  const Tensor *t = v && v->def == op && !cheap ? evaluate(n, op) : NULL;
   if (!t)
     return v;
   op_erase(im->function, op);
@@ -346,9 +374,9 @@ static bool check_operands(ImportNode *n) {
   const OnnxRow *row = n->row;
   int most = row->max_inputs;
   if (n->n_inputs < row->min_inputs || (most >= 0 && n->n_inputs > most)) {
-    const char *want = most < 0                ? arena_printf(n->im->ctx->arena, "at least %d", row->min_inputs)
+    const char *want = most < 0                 ? arena_printf(n->im->ctx->arena, "at least %d", row->min_inputs)
                        : most > row->min_inputs ? arena_printf(n->im->ctx->arena, "%d to %d", row->min_inputs, most)
-                                               : arena_printf(n->im->ctx->arena, "%d", most);
+                                                : arena_printf(n->im->ctx->arena, "%d", most);
     return node_error(n, WEFT_MALFORMED, "%d operands, expected %s in opset %d", n->n_inputs, want, n->im->opset);
   }
   for (int k = 0; k < n->n_inputs; k++)

@@ -30,8 +30,8 @@ Value *node_cast(ImportNode *n, Value *x, DType to);
 /* A number of the element type of `like`, of rank 0. */
 Value *node_number(ImportNode *n, const Value *like, double v);
 
-/* Axes given by attribute (opset < since_input) or by operand 1: sorted out into flags, negative ones counted from the end
- * of `rank`. given false where there are none. */
+/* Axes given by attribute (opset < since_input) or by operand 1: sorted out into flags, negative ones counted from the
+ * end of `rank`. given false where there are none. */
 typedef struct {
   bool given;
   int n;

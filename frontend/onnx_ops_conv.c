@@ -3,9 +3,9 @@
  *
  * With window w = dilation * (kernel - 1) + 1 and stride s, along one axis of extent i:
  *   convolution, pool  SAME_*: total = max(0, (ceil(i / s) - 1) * s + w - i)
- *   transposed         full = s * (i - 1) + output_padding + w, total = max(0, full - wanted), wanted = output_shape, or
- *                      i * s for SAME_*; what is wanted beyond `full` is appended at the end
- * and of an odd total the larger half lies at the end for SAME_UPPER, else at the begin. VALID: no padding. */
+ *   transposed         full = s * (i - 1) + output_padding + w, total = max(0, full - wanted), wanted = output_shape,
+ * or i * s for SAME_*; what is wanted beyond `full` is appended at the end and of an odd total the larger half lies at
+ * the end for SAME_UPPER, else at the begin. VALID: no padding. */
 #include "frontend/onnx_ops.h"
 
 #define MAX_SPATIAL 3
@@ -21,7 +21,8 @@ typedef struct {
 } Window;
 
 /* One number an axis, `otherwise` where absent, each in lo..LIMIT. */
-static void read_spatial(ImportNode *n, const char *name, const Window *w, int64_t otherwise, int64_t lo, int64_t *out) {
+static void read_spatial(ImportNode *n, const char *name, const Window *w, int64_t otherwise, int64_t lo,
+                         int64_t *out) {
   Ints given = node_ints(n, name, w->spatial);
   for (int k = 0; k < w->spatial; k++) {
     out[k] = given.given ? given.v[k] : otherwise;

@@ -45,9 +45,7 @@ bool onnx_reduce(ImportNode *n) {
 
 /* 0, 1, 2, ... along an axis: i64[extent,1,1]. */
 static Value *positions(ImportNode *n, int64_t extent, int axis, int rank) {
-  if (extent > (int64_t)1 << 24)
-    node_error(n, WEFT_UNSUPPORTED, "an axis of extent %lld is too long", (long long)extent);
-  if (n->failed)
+  if (!node_spend(n, extent))
     return NULL;
   int64_t *v = ARENA_ARRAY(n->im->ctx->arena, int64_t, extent);
   for (int64_t k = 0; k < extent; k++)

@@ -1,5 +1,5 @@
-/* Resize and Upsample: each axis whose size or positions change is resampled by a table (ir/resize_table.h), which makes
- * N dimensions out of one, as the standard's interpolation does. Upsample and Resize of opset 10 have one kind of
+/* Resize and Upsample: each axis whose size or positions change is resampled by a table (ir/resize_table.h), which
+ * makes N dimensions out of one, as the standard's interpolation does. Upsample and Resize of opset 10 have one kind of
  * positions, asymmetric, and nearest rounds down. */
 #include "frontend/onnx_ops.h"
 #include "ir/resize_table.h"
@@ -61,6 +61,8 @@ static Value *resample(ImportNode *n, Resize *r, Value *x, int axis, const bool 
                (long long)out, (long long)taps, (long long)MAX_TABLE);
     return NULL;
   }
+  if (!node_spend(n, out * taps))
+    return NULL;
   ResizeTable table = resize_table(n->im->ctx, &r->spec, in, out, r->scale[axis], r->start[axis], r->end[axis]);
   int64_t shape[2] = {table.outputs, table.taps};
   Tensor *indices = tensor_new(n->im->ctx, DT_I64, 2, shape);
@@ -181,7 +183,8 @@ static void read_region(ImportNode *n, Resize *r, const int *axes, int count) {
     return;
   Floats roi = node_known_floats(n, 1, "roi");
   if (!n->failed && roi.n != 2 * count)
-    node_error(n, WEFT_MALFORMED, "'roi' has %d numbers, expected %d: starts, then ends, of the axes", roi.n, 2 * count);
+    node_error(n, WEFT_MALFORMED, "'roi' has %d numbers, expected %d: starts, then ends, of the axes", roi.n,
+               2 * count);
   for (int k = 0; k < count && !n->failed; k++) {
     r->start[axes[k]] = roi.v[k];
     r->end[axes[k]] = roi.v[count + k];

@@ -132,9 +132,8 @@ static const Tensor *known_number(ImportNode *n, int k, const char *what) {
   return n->failed ? NULL : t;
 }
 
-static bool range_of_ints(ImportNode *n, const Tensor *start, const Tensor *limit, const Tensor *delta, int64_t count) {
+static bool range_of_ints(ImportNode *n, const Tensor *start, const Tensor *delta, int64_t count) {
   Tensor *t = tensor_new(n->im->ctx, start->dtype, 1, &count);
-  (void)limit;
   int64_t v = tensor_value(start, 0).i, step = tensor_value(delta, 0).i;
   for (int64_t k = 0; k < count; k++)
     tensor_set_value(t, k, (ScalarValue){.i = (int64_t)((uint64_t)v + (uint64_t)k * (uint64_t)step)});
@@ -154,11 +153,14 @@ bool onnx_range(ImportNode *n) {
   double step = tensor_get(delta, 0), first = tensor_get(start, 0);
   double count = ceil((tensor_get(limit, 0) - first) / step);
   if (!(step != 0) || !(fabs(count) <= (double)(1 << 24)))
-    return node_error(n, WEFT_MALFORMED, "from %g to %g by %g: expected a step that is not 0, and at most %d elements",
-                      first, tensor_get(limit, 0), step, 1 << 24);
+    return node_error(n, WEFT_MALFORMED,
+                      "from %g to %g by %g: expected a step that is not 0, and at most 2^24 elements", first,
+                      tensor_get(limit, 0), step);
   int64_t elements = count > 0 ? (int64_t)count : 0;
+  if (!node_spend(n, elements))
+    return false;
   if (!dtype_is_float(start->dtype))
-    return range_of_ints(n, start, limit, delta, elements);
+    return range_of_ints(n, start, delta, elements);
   Tensor *t = tensor_new(n->im->ctx, start->dtype, 1, &elements);
   for (int64_t k = 0; k < elements; k++)
     tensor_set(t, k, first + (double)k * step);

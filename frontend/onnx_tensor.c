@@ -9,13 +9,13 @@
 static const struct {
   const char *name;
   int dtype; /* -1: none in weft */
-} types[] = {{"UNDEFINED", -1},       {"FLOAT", DT_F32},     {"UINT8", DT_U8},     {"INT8", DT_I8},
-             {"UINT16", DT_U16},      {"INT16", DT_I16},     {"INT32", DT_I32},    {"INT64", DT_I64},
-             {"STRING", -1},          {"BOOL", DT_BOOL},     {"FLOAT16", DT_F16},  {"DOUBLE", DT_F64},
-             {"UINT32", DT_U32},      {"UINT64", DT_U64},    {"COMPLEX64", -1},    {"COMPLEX128", -1},
-             {"BFLOAT16", DT_BF16},   {"FLOAT8E4M3FN", -1},  {"FLOAT8E4M3FNUZ", -1}, {"FLOAT8E5M2", -1},
-             {"FLOAT8E5M2FNUZ", -1},  {"UINT4", -1},         {"INT4", -1},         {"FLOAT4E2M1", -1},
-             {"FLOAT8E8M0", -1},      {"UINT2", -1},         {"INT2", -1}};
+} types[] = {
+    {"UNDEFINED", -1},      {"FLOAT", DT_F32},     {"UINT8", DT_U8},     {"INT8", DT_I8},        {"UINT16", DT_U16},
+    {"INT16", DT_I16},      {"INT32", DT_I32},     {"INT64", DT_I64},    {"STRING", -1},         {"BOOL", DT_BOOL},
+    {"FLOAT16", DT_F16},    {"DOUBLE", DT_F64},    {"UINT32", DT_U32},   {"UINT64", DT_U64},     {"COMPLEX64", -1},
+    {"COMPLEX128", -1},     {"BFLOAT16", DT_BF16}, {"FLOAT8E4M3FN", -1}, {"FLOAT8E4M3FNUZ", -1}, {"FLOAT8E5M2", -1},
+    {"FLOAT8E5M2FNUZ", -1}, {"UINT4", -1},         {"INT4", -1},         {"FLOAT4E2M1", -1},     {"FLOAT8E8M0", -1},
+    {"UINT2", -1},          {"INT2", -1}};
 #define N_TYPES ((int32_t)(sizeof types / sizeof *types))
 
 bool onnx_dtype(int32_t number, DType *out) {
@@ -58,10 +58,11 @@ static const char *dims_text(const Reader *r) {
 static bool read_type(Reader *r) {
   const OnnxTensor *t = r->t;
   if (!onnx_dtype(t->data_type, &r->dtype))
-    return tensor_error(r, t->data_type == 0 ? WEFT_MALFORMED : WEFT_UNSUPPORTED,
-                        "has elements of type %s (%d); expected float, float16, bfloat16, double, bool or integers of 8 "
-                        "to 64 bits",
-                        onnx_dtype_name(t->data_type), t->data_type);
+    return tensor_error(
+        r, t->data_type == 0 ? WEFT_MALFORMED : WEFT_UNSUPPORTED,
+        "has elements of type %s (%d); expected float, float16, bfloat16, double, bool or integers of 8 "
+        "to 64 bits",
+        onnx_dtype_name(t->data_type), t->data_type);
   if (t->segment)
     return tensor_error(r, WEFT_UNSUPPORTED, "is a segment of a tensor, which is not supported");
   if (t->dims.n > WEFT_MAX_RANK)
@@ -76,8 +77,7 @@ static bool read_type(Reader *r) {
     empty = empty || r->shape[k] == 0;
   }
   for (int k = 0; k < r->rank; k++)
-    if (r->shape[k] > WEFT_MAX_ELEMENTS ||
-        (!empty && (!mul_i64(r->n, r->shape[k], &r->n) || r->n > WEFT_MAX_ELEMENTS)))
+    if (r->shape[k] > WEFT_MAX_ELEMENTS || (!empty && (!mul_i64(r->n, r->shape[k], &r->n) || r->n > WEFT_MAX_ELEMENTS)))
       return tensor_error(r, WEFT_MALFORMED, "has the dimensions [%s], which are too large: at most %lld elements",
                           dims_text(r), (long long)WEFT_MAX_ELEMENTS);
   r->n = empty ? 0 : r->n;
@@ -172,9 +172,8 @@ static Tensor *read_list(const Reader *r) {
   case DT_U64:
     return copy_list(r, "uint64_data", t->uint64_data.n, t->uint64_data.items);
   case DT_U32:
-    return check_count(r, "uint64_data", t->uint64_data.n)
-               ? read_narrow(r, (const int64_t *)t->uint64_data.items, NULL)
-               : NULL;
+    return check_count(r, "uint64_data", t->uint64_data.n) ? read_narrow(r, (const int64_t *)t->uint64_data.items, NULL)
+                                                           : NULL;
   default:
     return check_count(r, "int32_data", t->int32_data.n) ? read_narrow(r, NULL, t->int32_data.items) : NULL;
   }
@@ -234,7 +233,8 @@ static Tensor *read_external(const Reader *r) {
   const char *path = file_beside(ctx, r->im->file, e.location, r->loc);
   Source source;
   if (!path) {
-    diag_note(ctx->diags, LOC_NONE, "it is the external data of %s, which must stay inside the model's folder", r->what);
+    diag_note(ctx->diags, LOC_NONE, "it is the external data of %s, which must stay inside the model's folder",
+              r->what);
     return NULL;
   }
   if (!source_open(&source, ctx, path, r->loc))
@@ -256,8 +256,8 @@ Tensor *onnx_tensor(OnnxImport *im, const OnnxTensor *t, const char *what, Loc l
   if (!read_type(&r))
     return NULL;
   bool external = t->data_location == LOCATION_EXTERNAL, raw = ONNX_SEEN(t, Tensor, raw_data);
-  bool list = t->float_data.n || t->double_data.n || t->int32_data.n || t->int64_data.n || t->uint64_data.n ||
-              t->string_data.n;
+  bool list =
+      t->float_data.n || t->double_data.n || t->int32_data.n || t->int64_data.n || t->uint64_data.n || t->string_data.n;
   if ((int)external + (int)raw + (int)list > 1) {
     tensor_error(&r, WEFT_MALFORMED, "holds its data twice: as %s and as %s", external ? "external data" : "raw bytes",
                  external && raw ? "raw bytes" : "a list of numbers");

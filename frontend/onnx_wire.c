@@ -230,8 +230,8 @@ static bool count_fields(const Wire *w, Span s, size_t *items, size_t *fields) {
 /* Memory for n items; NULL after reporting where the limit is passed. */
 static void *wire_alloc(Wire *w, const MessageRow *message, const char *at, size_t n, size_t size) {
   if (n > (w->cap - w->used) / size) {
-    wire_error(w, message, at, "the model takes more than %zu bytes of memory, which %zu bytes of a file may not", w->cap,
-               w->size);
+    wire_error(w, message, at, "the model takes more than %zu bytes of memory, which %zu bytes of a file may not",
+               w->cap, w->size);
     return NULL;
   }
   w->used += n * size;
