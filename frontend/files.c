@@ -104,45 +104,62 @@ static bool write_all(int fd, const char *data, size_t size) {
   return true;
 }
 
-bool file_write(Ctx *ctx, const char *path, const void *data, size_t size) {
+bool output_open(OutputFile *out, Ctx *ctx, const char *path) {
   struct stat st;
   bool exists = stat(path, &st) == 0;
+  *out = (OutputFile){.ctx = ctx, .path = path, .target = path, .fd = -1};
   if (exists && !S_ISREG(st.st_mode)) { /* a device or pipe is written to, never replaced; a folder fails to open */
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    bool ok = fd >= 0 && write_all(fd, data, size);
-    if (!ok)
-      write_error(ctx, path);
-    if (fd >= 0)
-      close(fd);
-    return ok;
+    out->fd = open(path, O_WRONLY | O_CLOEXEC);
+    return out->fd >= 0 || write_error(ctx, path);
   }
   char resolved[PATH_MAX]; /* through a link: the file it leads to is replaced, not the link */
-  const char *target = exists && realpath(path, resolved) ? resolved : path;
-  int fd = -1;
-  const char *temporary = NULL;
-  for (int k = 0; fd < 0 && k < 100; k++) {
-    temporary = arena_printf(ctx->arena, "%s.%ld.%d.tmp", target, (long)getpid(), k);
-    fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0 && errno != EEXIST)
+  if (exists && realpath(path, resolved))
+    out->target = arena_strdup(ctx->arena, resolved);
+  for (int k = 0; out->fd < 0 && k < 100; k++) {
+    out->temporary = arena_printf(ctx->arena, "%s.%ld.%d.tmp", out->target, (long)getpid(), k);
+    out->fd = open(out->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (out->fd < 0 && errno != EEXIST)
       break;
   }
-  if (fd < 0)
-    return write_error(ctx, path);
-  bool ok = write_all(fd, data, size);
+  return out->fd >= 0 || write_error(ctx, path);
+}
+
+void output_discard(OutputFile *out) {
+  if (out->fd < 0)
+    return;
+  close(out->fd);
+  out->fd = -1;
+  if (out->temporary)
+    unlink(out->temporary);
+}
+
+static bool output_error(OutputFile *out) {
   int failure = errno;
-  if (close(fd) != 0 && ok) {
-    ok = false;
-    failure = errno;
-  }
-  if (ok && rename(temporary, target) != 0) {
-    ok = false;
-    failure = errno;
-  }
+  output_discard(out);
+  errno = failure;
+  return write_error(out->ctx, out->path);
+}
+
+bool output_write(OutputFile *out, const void *data, size_t size) {
+  return write_all(out->fd, data, size) || output_error(out);
+}
+
+bool output_finish(OutputFile *out) {
+  int fd = out->fd;
+  out->fd = -1;
+  bool ok = close(fd) == 0 && (!out->temporary || rename(out->temporary, out->target) == 0);
   if (ok)
     return true;
-  unlink(temporary);
+  int failure = errno;
+  if (out->temporary)
+    unlink(out->temporary);
   errno = failure;
-  return write_error(ctx, path);
+  return write_error(out->ctx, out->path);
+}
+
+bool file_write(Ctx *ctx, const char *path, const void *data, size_t size) {
+  OutputFile out;
+  return output_open(&out, ctx, path) && output_write(&out, data, size) && output_finish(&out);
 }
 
 static bool climbs(const char *name) {

@@ -60,7 +60,8 @@ static Module *not_taken(Ctx *ctx, const char *path, const char *text, size_t si
     if (!named && !magic)
       continue;
     diag_error(ctx->diags, WEFT_UNSUPPORTED, loc,
-               "found %s, which is not supported; expected an ONNX model (.onnx), a YAML graph (.yaml) or the text form (.weft)",
+               "found %s, which is not supported; expected an ONNX model (.onnx), a YAML graph (.yaml) or the text "
+               "form (.weft)",
                formats[k].name);
     return NULL;
   }
@@ -91,7 +92,8 @@ Module *model_import(Ctx *ctx, const char *path, const ImportOptions *options) {
     return NULL;
   bool utf16 = size >= 2 && (memcmp(text, "\xFF\xFE", 2) == 0 || memcmp(text, "\xFE\xFF", 2) == 0);
   if (has_suffix(path, ".weft") || (!is_binary(text, size) && is_text_form(text))) {
-    Module *m = module_parse(ctx, path, text, size, text_tensor_loader, (void *)path);
+    TextWeights weights = {.path = path};
+    Module *m = module_parse(ctx, path, text, size, text_tensor_loader, &weights);
     return m && module_verify(m) ? m : NULL;
   }
   bool yaml = has_suffix(path, ".yaml") || has_suffix(path, ".yml") || utf16 || !is_binary(text, size);

@@ -1,6 +1,6 @@
-/* The safetensors format: eight bytes with the length of a JSON header (little-endian), the header, the elements. The
- * header maps each tensor's name to dtype, shape and data_offsets = [begin, end) behind the header; `__metadata__` maps
- * strings to strings.
+/* Reading and writing the safetensors format: eight bytes with the length of a JSON header (little-endian), the header,
+ * the elements. The header maps each tensor's name to dtype, shape and data_offsets = [begin, end) behind the header;
+ * `__metadata__` maps strings to strings.
  *
  * Held for every file before a byte of data is used: the header lies in the file and is at most 100 MB; every range
  * lies in the file and has the size of its shape; sorted, the ranges follow one another from the first byte to the last
@@ -181,4 +181,62 @@ Tensor *safetensors_read(Ctx *ctx, const char *path, const char *name, Loc loc) 
   Tensor *t = safetensors_index(&source, &index) ? safetensors_load(&source, &index, name) : NULL;
   source_close(&source);
   return t;
+}
+
+/* ---- writing ---- */
+
+static const char *type_name(DType dtype) {
+  for (size_t k = 0; k < sizeof safetensors_types / sizeof *safetensors_types; k++)
+    if (safetensors_types[k].dtype == dtype)
+      return safetensors_types[k].name;
+  WEFT_UNREACHABLE();
+}
+
+static int64_t tensor_bytes(const Tensor *t) {
+  return t->n * (int64_t)dtype_size(t->dtype);
+}
+
+/* Larger elements first, so that all are aligned; otherwise in the given order. */
+static int by_element_size(const void *a, const void *b) {
+  const NamedTensor *const *x = a, *const *y = b;
+  size_t sx = dtype_size((*x)->tensor->dtype), sy = dtype_size((*y)->tensor->dtype);
+  return sx != sy ? (sx > sy ? -1 : 1) : *x < *y ? -1 : *x > *y;
+}
+
+static json_t *entry_json(const Tensor *t, int64_t begin) {
+  json_t *shape = json_array();
+  for (int k = 0; k < t->rank; k++)
+    json_array_append_new(shape, json_integer(t->shape[k]));
+  return json_pack("{s:s, s:o, s:[I, I]}", "dtype", type_name(t->dtype), "shape", shape, "data_offsets",
+                   (json_int_t)begin, (json_int_t)(begin + tensor_bytes(t)));
+}
+
+bool safetensors_write(OutputFile *out, const NamedTensor *tensors, size_t n) {
+  Arena *arena = out->ctx->arena;
+  const NamedTensor **order = ARENA_ARRAY(arena, const NamedTensor *, n);
+  for (size_t k = 0; k < n; k++)
+    order[k] = &tensors[k];
+  if (n > 0)
+    qsort(order, n, sizeof *order, by_element_size);
+  json_t *root = json_object();
+  int64_t end = 0;
+  for (size_t k = 0; k < n; k++) {
+    WEFT_ASSERT(json_object_set_new(root, order[k]->name, entry_json(order[k]->tensor, end)) == 0);
+    end += tensor_bytes(order[k]->tensor);
+  }
+  char *text = json_dumps(root, JSON_COMPACT | JSON_PRESERVE_ORDER);
+  json_decref(root);
+  WEFT_ASSERT(text);
+  Str header = str_new(arena);
+  str_put(&header, text);
+  free(text);
+  while ((header.len + 8) % 64) /* the elements start at a multiple of 64 */
+    str_putc(&header, ' ');
+  uint8_t prefix[8];
+  for (int k = 0; k < 8; k++)
+    prefix[k] = (uint8_t)((uint64_t)header.len >> 8 * k);
+  bool ok = output_write(out, prefix, sizeof prefix) && output_write(out, header.data, header.len);
+  for (size_t k = 0; ok && k < n; k++)
+    ok = output_write(out, order[k]->tensor->data, (size_t)tensor_bytes(order[k]->tensor));
+  return ok;
 }

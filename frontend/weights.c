@@ -54,7 +54,8 @@ const char *shape_text(Ctx *ctx, DType dtype, int rank, const int64_t *shape) {
 
 /* The file holds the axes in the order of a permutation layout, as a YAML graph says it; for others the logical one. */
 void *text_tensor_loader(void *env, Ctx *ctx, const char *file, const char *tensor, const Type *type, Loc loc) {
-  Tensor *t = weights_read(ctx, env, file, tensor, loc, NULL);
+  TextWeights *weights = env;
+  Tensor *t = weights_read(ctx, weights->path, file, tensor, loc, &weights->cache);
   if (!t)
     return NULL;
   int64_t logical[WEFT_MAX_RANK], shape[WEFT_MAX_RANK];

@@ -5,6 +5,7 @@
 int command_compile(int argc, char **argv);
 int command_run(int argc, char **argv);
 int command_inspect(int argc, char **argv);
+int command_import(int argc, char **argv);
 int command_ops(int argc, char **argv);
 int command_passes(int argc, char **argv);
 int command_targets(int argc, char **argv);

@@ -14,13 +14,14 @@ static const struct {
     {"compile", command_compile, "compile a model to a shared object, or show a stage on the way"},
     {"run", command_run, "run a model or a compiled .so on inputs, compare with expected outputs"},
     {"inspect", command_inspect, "inputs, outputs, ops, parameters and memory of a model or .so"},
+    {"import", command_import, "write a model as text, and its weights as .safetensors"},
     {"ops", command_ops, "the operators: operands, attributes, layouts"},
     {"passes", command_passes, "the compiler's passes and what holds after each"},
     {"targets", command_targets, "the CPUs to compile for, and what works on this machine"},
 };
 #define N_COMMANDS (sizeof commands / sizeof *commands)
 
-static const char *const future_commands[] = {"verify", "bench", "import"};
+static const char *const future_commands[] = {"verify", "bench"};
 #define N_FUTURE (sizeof future_commands / sizeof *future_commands)
 
 /* The status after printing to standard output. */
@@ -36,7 +37,8 @@ static void print_help(void) {
          "Usage: weft COMMAND ...\n\nCommands:\n");
   for (size_t k = 0; k < N_COMMANDS; k++)
     printf("  %-10s %s\n", commands[k].name, commands[k].help);
-  printf("\nweft COMMAND --help says more. Models are YAML graphs (.yaml) or weft's text form (.weft).\n\n"
+  printf("\nweft COMMAND --help says more. Models are ONNX (.onnx), YAML graphs (.yaml) or weft's text\n"
+         "form (.weft).\n\n"
          "Exit status: 0 success, 1 results differ, 2 wrong usage, 3 malformed input, 4 not supported,\n"
          "5 something is missing on this machine, 70 a bug in weft.\n\n"
          "Examples:\n"

@@ -111,7 +111,8 @@ static bool read_unit(Ctx *ctx, const char *path, Unit *unit) {
     unit->module = unit->loops ? unit->loops->module : NULL;
     return unit->loops;
   }
-  unit->module = module_parse(ctx, name, text, size, text_tensor_loader, (void *)(uintptr_t)path);
+  TextWeights weights = {.path = path};
+  unit->module = module_parse(ctx, name, text, size, text_tensor_loader, &weights);
   return unit->module;
 }
 

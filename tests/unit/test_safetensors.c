@@ -3,6 +3,7 @@
 #include "frontend/source.h"
 #include <check.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static Ctx *ctx;
 
@@ -154,6 +155,57 @@ START_TEST(random_damage) {
 }
 END_TEST
 
+/* What is written reads back, elements aligned by their size; the same bytes every time. */
+START_TEST(written) {
+  const char *path =
+      arena_printf(ctx->arena, "%s/w.safetensors", mkdtemp(arena_strdup(ctx->arena, "/tmp/weft-XXXXXX")));
+  const int64_t shape[] = {2, 3}, none[] = {0, 5}, three[] = {3};
+  const DType types[] = {DT_BOOL, DT_F32, DT_BF16, DT_U64, DT_I8};
+  NamedTensor tensors[7];
+  const char *const labels[] = {"flag", "w \"1\"", "h", "big", "a\nb", "empty", "scalar"};
+  for (int k = 0; k < 7; k++) {
+    Tensor *t = k < 5    ? tensor_new(ctx, types[k], k % 2 ? 2 : 1, k % 2 ? shape : three)
+                : k == 5 ? tensor_new(ctx, DT_F64, 2, none)
+                         : tensor_new(ctx, DT_F64, 0, NULL);
+    for (int64_t i = 0; i < t->n; i++)
+      tensor_set(t, i, types[k % 5] == DT_BOOL ? (double)(i & 1) : (double)(i - (k == 3 ? 0 : 1)));
+    tensors[k] = (NamedTensor){labels[k], t};
+  }
+  size_t size[2];
+  char *bytes[2];
+  for (int k = 0; k < 2; k++) {
+    OutputFile out;
+    ck_assert(output_open(&out, ctx, path) && safetensors_write(&out, tensors, 7) && output_finish(&out));
+    bytes[k] = file_read(ctx, path, 1 << 20, &size[k]);
+  }
+  ck_assert(size[0] == size[1] && memcmp(bytes[0], bytes[1], size[0]) == 0);
+  Source s = source_memory(ctx, "w", bytes[0], size[0]);
+  Safetensors index;
+  ck_assert_msg(safetensors_index(&s, &index) && index.n == 7, "%s", diag_text(ctx->diags, false));
+  for (int k = 0; k < 7; k++) {
+    const Tensor *t = tensors[k].tensor, *read = safetensors_load(&s, &index, labels[k]);
+    ck_assert(read && read->dtype == t->dtype && read->rank == t->rank);
+    ck_assert(memcmp(read->shape, t->shape, sizeof t->shape) == 0);
+    ck_assert(t->n == 0 || memcmp(read->data, t->data, (size_t)t->n * dtype_size(t->dtype)) == 0);
+  }
+  for (int64_t k = 0; k < index.n; k++)
+    ck_assert_int_eq(index.entries[k].begin % (int64_t)dtype_size(index.entries[k].type), 0);
+  unlink(path);
+  rmdir(arena_strndup(ctx->arena, path, strlen(path) - strlen("/w.safetensors")));
+}
+END_TEST
+
+/* A full device: reported, and nothing is left. */
+START_TEST(not_written) {
+  OutputFile out;
+  Tensor *t = tensor_new(ctx, DT_F32, 1, (int64_t[]){1 << 16});
+  ck_assert(output_open(&out, ctx, "/dev/full"));
+  ck_assert(!safetensors_write(&out, &(NamedTensor){"t", t}, 1));
+  ck_assert_int_eq(diag_status(ctx->diags), WEFT_MISSING);
+  output_discard(&out);
+}
+END_TEST
+
 Suite *suite_safetensors(void);
 Suite *suite_safetensors(void) {
   Suite *s = suite_create("safetensors");
@@ -161,6 +213,8 @@ Suite *suite_safetensors(void) {
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_add_test(t, right);
   tcase_add_test(t, names);
+  tcase_add_test(t, written);
+  tcase_add_test(t, not_written);
   tcase_add_loop_test(t, refused, 0, (int)(sizeof bad / sizeof *bad));
   tcase_add_test(t, header_length);
   tcase_add_test(t, truncated);
