@@ -228,11 +228,62 @@ START_TEST(rank_of_kernel_and_bias) {
 }
 END_TEST
 
+static Value *typed_param(const char *name, DType dtype) {
+  return param(&g, name, type_static(g.ctx, dtype, 1, SHAPE(4), NULL));
+}
+
 START_TEST(element_types) {
-  const Type *half = type_static(g.ctx, DT_F16, 1, SHAPE(4), NULL);
-  Op *op = new_op(&g, OP_RELU, param(&g, "x", half), NULL, NULL);
-  expect_failure(op, WEFT_UNSUPPORTED,
-                 "relu: operand 'x' has element type f16, which is not supported here; supported: f32");
+  expect_failure(new_op(&g, OP_RELU, typed_param("x", DT_BOOL), NULL, NULL), WEFT_UNSUPPORTED,
+                 "relu: operand 'x' has element type bool; this op takes floats and integers");
+}
+END_TEST
+
+START_TEST(element_types_of_functions) {
+  expect_failure(new_op(&g, OP_EXP, typed_param("x", DT_I32), NULL, NULL), WEFT_UNSUPPORTED,
+                 "exp: operand 'x' has element type i32; this op takes floats");
+}
+END_TEST
+
+START_TEST(element_types_differ) {
+  expect_failure(new_op(&g, OP_ADD, typed_param("x", DT_I32), typed_param("y", DT_I64), NULL), WEFT_MALFORMED,
+                 "add: operand 'b' has element type i64, but operand 'a' has i32; they must be the same");
+}
+END_TEST
+
+START_TEST(conditions_are_bool) {
+  Value *x = typed_param("x", DT_F32);
+  expect_failure(new_op(&g, OP_WHERE, x, x, x), WEFT_MALFORMED,
+                 "where: operand 'condition' has element type f32, expected bool");
+}
+END_TEST
+
+START_TEST(convolutions_take_floats) {
+  const Type *data = type_static(g.ctx, DT_I32, 3, SHAPE(1, 3, 8), NULL);
+  const Type *kernel = type_static(g.ctx, DT_I32, 3, SHAPE(4, 3, 3), NULL);
+  expect_failure(new_op(&g, OP_CONV1D, param(&g, "x", data), param(&g, "k", kernel), NULL), WEFT_UNSUPPORTED,
+                 "conv1d: operand 'data' has element type i32; this op takes floats");
+}
+END_TEST
+
+static const char *result_of(Op *op) {
+  Value *v = finish(&g, op, NULL);
+  ck_assert_msg(v != NULL, "%s", diag_text(g.ctx->diags, false));
+  return dtype_name(v->type->dtype);
+}
+
+START_TEST(result_types) {
+  for (int k = 0; k < DT_COUNT; k++) {
+    DType dtype = (DType)k;
+    Value *x = typed_param("x", dtype), *c = typed_param("c", DT_BOOL);
+    ck_assert_str_eq(result_of(new_op(&g, OP_EQUAL, x, x, NULL)), "bool");
+    ck_assert_str_eq(result_of(new_op(&g, OP_WHERE, c, x, x)), dtype_name(dtype));
+    ck_assert_str_eq(result_of(new_op(&g, OP_IDENTITY, x, NULL, NULL)), dtype_name(dtype));
+    if (dtype != DT_BOOL)
+      ck_assert_str_eq(result_of(new_op(&g, OP_ADD, x, x, NULL)), dtype_name(dtype));
+    Op *cast = new_op(&g, OP_CAST, x, NULL, NULL);
+    op_set_dtype(cast, "to", DT_BF16);
+    ck_assert_str_eq(result_of(cast), "bf16");
+  }
 }
 END_TEST
 
@@ -503,6 +554,11 @@ Suite *suite_infer(void) {
   tcase_add_test(tc, rank_of_data);
   tcase_add_test(tc, rank_of_kernel_and_bias);
   tcase_add_test(tc, element_types);
+  tcase_add_test(tc, element_types_of_functions);
+  tcase_add_test(tc, element_types_differ);
+  tcase_add_test(tc, conditions_are_bool);
+  tcase_add_test(tc, convolutions_take_floats);
+  tcase_add_test(tc, result_types);
   tcase_add_test(tc, views_take_any_type);
   tcase_add_test(tc, counts_of_operands);
   tcase_add_test(tc, attributes_given);
