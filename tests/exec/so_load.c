@@ -1,5 +1,5 @@
-/* Loads a compiled model again and again, runs it from several threads at once and on both sides of a fork; every output
- * must be the same bytes.
+/* Loads a compiled model again and again, runs it from several threads at once and on both sides of a fork; every
+ * output must be the same bytes.
  *
  *   so_load MODEL.so INPUT INPUT_BYTES OUTPUT_BYTES        (prefix weft_model, one input, one output)
  *

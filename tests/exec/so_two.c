@@ -1,5 +1,5 @@
-/* Two models in one program, linked by their emitted headers: so.py compiles big.yaml with the prefix `one` and small.yaml
- * with the prefix `Two`, and passes the files with inputs and expected outputs as raw floats.
+/* Two models in one program, linked by their emitted headers: so.py compiles big.yaml with the prefix `one` and
+ * small.yaml with the prefix `Two`, and passes the files with inputs and expected outputs as raw floats.
  *
  *   so_two BIG_INPUT BIG_OUTPUT SMALL_INPUT SMALL_OUTPUT
  *
