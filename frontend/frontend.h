@@ -37,7 +37,7 @@ typedef struct {
   const char *name; /* of an input, or (rank -1, the size in dims[0]) of a dimension */
   const char *arg;  /* instead: of `weft run --input`, "[NAME=]FILE", an input by name or the next that has no file */
   int rank;
-  int64_t dims[WEFT_MAX_RANK];
+  int64_t dims[WEFT_MAX_RANK]; /* -1: says nothing of this one, as a picture of channels */
 } ImportShape;
 
 typedef struct {

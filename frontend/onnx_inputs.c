@@ -123,7 +123,10 @@ static bool set_named(Inputs *s, const char *name, int64_t size, const ImportSha
 static const char *given_text(Ctx *ctx, const ImportShape *from) {
   Str text = str_new(ctx->arena);
   for (int k = 0; k < from->rank; k++)
-    str_printf(&text, "%s%lld", k ? "x" : "", (long long)from->dims[k]);
+    if (from->dims[k] < 0)
+      str_printf(&text, "%s?", k ? "x" : "");
+    else
+      str_printf(&text, "%s%lld", k ? "x" : "", (long long)from->dims[k]);
   return text.len ? text.data : "scalar";
 }
 
@@ -152,6 +155,8 @@ static bool set_input(Inputs *s, InputShape *input, const ImportShape *from, con
                       from->arg ? "" : ": ", from->rank, given_text(ctx, from), input->name->name, declared(s, input));
   for (int k = 0; k < input->rank; k++) {
     OpenDim *d = &input->dims[k];
+    if (from->dims[k] < 0) /* not said */
+      continue;
     bool fixed = d->size >= 0 && !d->origin;
     bool ok = fixed && !d->name ? check_fixed(s, input, k, from, origin)
               : d->shared       ? set_named(s, d->name, from->dims[k], from, origin)

@@ -7,12 +7,21 @@
 
 #include "frontend/cli/commands.h"
 #include "frontend/cli/compare.h"
+#include "frontend/cli/image_io.h"
 #include "frontend/cli/runnable.h"
+
+/* An --input or an --image, in the order given. */
+typedef struct {
+  const char *arg;
+  const ImageOptions *image; /* NULL: a .npy */
+  Tensor *loaded;            /* what its file holds; NULL where it was not there */
+  Image *picture;
+} RunInput;
 
 typedef struct {
   BuildOptions build; /* first: the shared option rows set it */
-  VEC(const char *) inputs;
-  Tensor **loaded; /* per input: what its file holds */
+  VEC(RunInput) inputs;
+  VEC(const ImageOptions *) pictures; /* outputs to write as such */
   VEC(const char *) expected;
   double rtol, atol;
   int64_t repeat, seed;
@@ -21,8 +30,22 @@ typedef struct {
 } RunOptions;
 
 static bool add_input(Ctx *ctx, void *options, const char *value) {
-  vec_push(ctx->arena, &((RunOptions *)options)->inputs, value);
+  vec_push(ctx->arena, &((RunOptions *)options)->inputs, (RunInput){.arg = value});
   return true;
+}
+
+static bool add_image(Ctx *ctx, void *options, const char *value) {
+  ImageOptions *image = ARENA_NEW(ctx->arena, ImageOptions);
+  if (!image_input_parse(ctx, value, image))
+    return false;
+  vec_push(ctx->arena, &((RunOptions *)options)->inputs, ((RunInput){.arg = image->arg, .image = image}));
+  return true;
+}
+
+static bool add_output_image(Ctx *ctx, void *options, const char *value) {
+  ImageOptions *image = ARENA_NEW(ctx->arena, ImageOptions);
+  vec_push(ctx->arena, &((RunOptions *)options)->pictures, (const ImageOptions *)image);
+  return image_output_parse(ctx, value, image);
 }
 
 static bool add_expected(Ctx *ctx, void *options, const char *value) {
@@ -60,11 +83,13 @@ static bool set_run_target(Ctx *ctx, void *options, const char *value) {
 
 static const OptionRow rows[] = {
     {"input", "[NAME=]FILE.npy", "an input, in the model's order or by name; repeatable", add_input},
+    {"image", "[NAME=]FILE.png[,...]", "a picture as an input, see below; repeatable", add_image},
     {"random", "SEED", "make the inputs that are not given: uniform in -1..1 (integers: -1, 0, 1)", set_random},
     {"expect", "FILE.npy", "compare the next output with this; repeatable, in output order", add_expected},
     {"rtol", "R", "relative tolerance (1e-3): |a-b| <= atol + rtol*|b|", set_rtol},
     {"atol", "A", "absolute tolerance (1e-5)", set_atol},
     {"output-dir", "DIR", "write output_0.npy, output_1.npy, ...", set_output_dir},
+    {"output-image", "[NAME=]FILE.png[,...]", "write an output as a picture, see below; repeatable", add_output_image},
     {"repeat", "N", "run N times and print the fastest and the median time", set_repeat},
     {"target", "TARGET", "cpu (default), or interp: the reference evaluation", set_run_target},
     {"prefix", "NAME", "prefix of a shared object's symbols (weft_model)", set_prefix},
@@ -73,8 +98,7 @@ static const OptionRow rows[] = {
     {0},
 };
 
-static const FutureOption future[] = {
-    {"image", true}, {"batch", true}, {"gpu", true}, {"offload", true}, {"check", false}, {0}};
+static const FutureOption future[] = {{"batch", true}, {"gpu", true}, {"offload", true}, {"check", false}, {0}};
 
 static const CommandSpec spec = {
     "run",
@@ -84,34 +108,57 @@ static const CommandSpec spec = {
     future,
     "  weft run model.yaml --input x.npy --expect y.npy --rtol 1e-3\n"
     "  weft run model.so --input x.npy --output-dir out\n"
-    "  weft run model.yaml --random 7 --layout '*=NHWC' --repeat 100\n",
+    "  weft run model.onnx --image photo.png,size=320x480,mean=0.5,std=0.5 --output-image map.png\n"
+    "  weft run model.yaml --random 7 --layout '*=NHWC' --repeat 100\n"
+    "\n"
+    "Pictures:\n"
+    "  --image [NAME=]FILE.png,size=HxW,mean=M,std=S,order=BGR,layout=NHWC\n"
+    "  puts a PNG into an input of 3 channels, or of 1: 0.299 R + 0.587 G + 0.114 B. Each element is\n"
+    "  (pixel / 255 - mean) / std, pixels being 0..255. All but FILE may be left out:\n"
+    "    size    resizes, bilinearly with pixel centres at halves, antialiased where it shrinks;\n"
+    "            without it the picture must have the input's size\n"
+    "    mean    one number (0), or one for each channel: mean=0.485,0.456,0.406\n"
+    "    std     likewise (1; for integer inputs 1/255, which gives the pixels themselves)\n"
+    "    order   of the channels, RGB (default) or BGR\n"
+    "    layout  of an input whose axes the model does not name; one of rank 4 is taken as NCHW\n"
+    "  --output-image [NAME=]FILE.png,scale=S,offset=O,order=BGR,layout=NHWC\n"
+    "  writes an output of 1 or 3 channels as a PNG of pixels value * scale + offset, rounded and cut\n"
+    "  to 0..255; scale is 255, for integers 1, offset 0. A batch goes one below the other.\n",
     1,
     1};
 
 /* ---- inputs ---- */
 
-/* The port that an --input argument names, and its file; takes the next free port without a name. */
-static int port_of(Ctx *ctx, const Runnable *r, const char *arg, const bool *given, const char **file) {
-  const char **inputs = ARENA_ARRAY(ctx->arena, const char *, r->n_inputs);
-  for (int k = 0; k < r->n_inputs; k++)
-    inputs[k] = r->inputs[k].name;
-  int named = input_of_arg(arg, inputs, r->n_inputs, file);
+typedef struct {
+  const char *option, *what; /* for messages */
+  const IoPort *ports;
+  int n;
+  bool written; /* outputs */
+} Ports;
+
+/* The port that an argument names, and its file; takes the next free port without a name. */
+static int port_of(Ctx *ctx, const Ports *ports, const char *arg, const bool *given, const char **file) {
+  const char **known = ARENA_ARRAY(ctx->arena, const char *, ports->n);
+  for (int k = 0; k < ports->n; k++)
+    known[k] = ports->ports[k].name;
+  int named = input_of_arg(arg, known, ports->n, file);
   if (named >= 0)
     return named;
   struct stat st;
-  if (strchr(arg, '=') && stat(arg, &st) != 0) { /* a file may well have '=' in its name */
+  /* A file that is read may well have '=' in its name. */
+  if (strchr(arg, '=') && (ports->written || stat(arg, &st) != 0)) {
     Str names = str_new(ctx->arena);
-    for (int k = 0; k < r->n_inputs; k++)
-      str_printf(&names, "%s%s", k ? ", " : "", r->inputs[k].name);
-    diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--input %s: no input has this name; the model's are %s", arg,
-               names.data);
+    for (int k = 0; k < ports->n; k++)
+      str_printf(&names, "%s%s", k ? ", " : "", known[k]);
+    diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--%s %s: no %s has this name; the model's are %s", ports->option, arg,
+               ports->what, names.data);
     return -1;
   }
-  for (int k = 0; k < r->n_inputs; k++)
+  for (int k = 0; k < ports->n; k++)
     if (!given[k])
       return k;
-  diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--input %s: the model has only %d input%s", arg, r->n_inputs,
-             r->n_inputs == 1 ? "" : "s");
+  diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--%s %s: the model has only %d %s%s", ports->option, arg, ports->n,
+             ports->what, ports->n == 1 ? "" : "s");
   return -1;
 }
 
@@ -153,13 +200,20 @@ static const char *file_of_arg(const char *arg) {
 /* Reads the input files first: the importer takes sizes from them that the model leaves open. One that is missing is
  * reported later, since a fault of the model is of more interest. */
 static bool load_inputs(Ctx *ctx, RunOptions *o) {
-  o->loaded = ARENA_ARRAY(ctx->arena, Tensor *, o->inputs.len);
   for (size_t k = 0; k < o->inputs.len; k++) {
-    const char *arg = o->inputs.data[k], *file = file_of_arg(arg);
+    RunInput *input = &o->inputs.data[k];
+    const char *arg = input->arg, *file = file_of_arg(arg);
     struct stat st;
     if (stat(file, &st) != 0)
       continue;
-    Tensor *t = o->loaded[k] = npy_read(ctx, file, LOC_NONE);
+    if (input->image) {
+      input->picture = png_read(ctx, file);
+      if (!input->picture)
+        return false;
+      vec_push(ctx->arena, &o->build.import.shapes, image_shape(input->image, input->picture));
+      continue;
+    }
+    Tensor *t = input->loaded = npy_read(ctx, file, LOC_NONE);
     if (!t)
       return false;
     ImportShape shape = {.arg = arg, .rank = t->rank};
@@ -184,21 +238,33 @@ static void fill_random(Tensor *t, uint64_t seed) {
   }
 }
 
+/* What the port gets of this argument's file; NULL after reporting. */
+static Tensor *read_input(Ctx *ctx, const RunInput *input, const char *file, const IoPort *port) {
+  if (input->image) {
+    const Image *picture = input->picture ? input->picture : png_read(ctx, file);
+    return picture ? image_to_tensor(ctx, input->image, file, picture, port) : NULL;
+  }
+  Tensor *t = convert_for_port(ctx, input->loaded ? input->loaded : npy_read(ctx, file, LOC_NONE), port);
+  if (!t || same_type(t, port))
+    return t;
+  type_mismatch(ctx, file, t, "input", port);
+  return NULL;
+}
+
 static bool read_inputs(Ctx *ctx, const RunOptions *o, const Runnable *r, const void **data) {
   bool *given = ARENA_ARRAY(ctx->arena, bool, r->n_inputs);
   for (size_t j = 0; j < o->inputs.len; j++) {
     const char *file;
-    int k = port_of(ctx, r, o->inputs.data[j], given, &file);
+    const RunInput *input = &o->inputs.data[j];
+    Ports ports = {input->image ? "image" : "input", "input", r->inputs, r->n_inputs, false};
+    int k = port_of(ctx, &ports, input->arg, given, &file);
     if (k < 0)
       return false;
     if (given[k])
       return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "input '%s' is given twice", r->inputs[k].name);
-    Tensor *t = o->loaded[j] ? o->loaded[j] : npy_read(ctx, file, LOC_NONE);
-    t = convert_for_port(ctx, t, &r->inputs[k]);
+    Tensor *t = read_input(ctx, input, file, &r->inputs[k]);
     if (!t)
       return false;
-    if (!same_type(t, &r->inputs[k]))
-      return type_mismatch(ctx, file, t, "input", &r->inputs[k]);
     data[k] = t->data;
     given[k] = true;
   }
@@ -266,6 +332,19 @@ static bool report_outputs(Ctx *ctx, const RunOptions *o, const Runnable *r, Ten
   return true;
 }
 
+/* The output that each --output-image is for. False after reporting. */
+static bool find_pictures(Ctx *ctx, const RunOptions *o, const Runnable *r, int *output, const char **file) {
+  Ports ports = {"output-image", "output", r->outputs, r->n_outputs, true};
+  bool *given = ARENA_ARRAY(ctx->arena, bool, r->n_outputs);
+  for (size_t k = 0; k < o->pictures.len; k++) {
+    output[k] = port_of(ctx, &ports, o->pictures.data[k]->arg, given, &file[k]);
+    if (output[k] < 0)
+      return false;
+    given[output[k]] = true;
+  }
+  return true;
+}
+
 /* ---- running ---- */
 
 static double seconds_now(void) {
@@ -307,6 +386,10 @@ static bool run_model(Ctx *ctx, const RunOptions *o, Runnable *r, const char *pa
   if (o->expected.len > (size_t)r->n_outputs)
     return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "%zu --expect files, but the model has %d output%s",
                       o->expected.len, r->n_outputs, r->n_outputs == 1 ? "" : "s");
+  int *picture_of = ARENA_ARRAY(ctx->arena, int, o->pictures.len);
+  const char **picture_file = ARENA_ARRAY(ctx->arena, const char *, o->pictures.len);
+  if (!find_pictures(ctx, o, r, picture_of, picture_file))
+    return false;
   const void **inputs = ARENA_ARRAY(ctx->arena, const void *, r->n_inputs);
   if (!read_inputs(ctx, o, r, inputs))
     return false;
@@ -316,7 +399,13 @@ static bool run_model(Ctx *ctx, const RunOptions *o, Runnable *r, const char *pa
     tensors[k] = tensor_new(ctx, r->outputs[k].dtype, r->outputs[k].rank, r->outputs[k].shape);
     outputs[k] = tensors[k]->data;
   }
-  return run_repeatedly(ctx, o, r, path, inputs, outputs) && report_outputs(ctx, o, r, tensors, differs);
+  if (!run_repeatedly(ctx, o, r, path, inputs, outputs) || !report_outputs(ctx, o, r, tensors, differs))
+    return false;
+  for (size_t k = 0; k < o->pictures.len; k++)
+    if (!image_from_tensor(ctx, o->pictures.data[k], picture_file[k], tensors[picture_of[k]],
+                           &r->outputs[picture_of[k]]))
+      return false;
+  return true;
 }
 
 int command_run(int argc, char **argv) {
