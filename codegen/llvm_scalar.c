@@ -47,6 +47,17 @@ static LLVMValueRef build_exp2i(Gen *g, LLVMValueRef n, DType dtype) {
   return llvm.BuildBitCast(b, bits, llvm.TypeOf(n), "");
 }
 
+static LLVMValueRef build_exponent(Gen *g, LLVMValueRef x, DType dtype) {
+  LLVMBuilderRef b = g->builder;
+  bool wide = dtype == DT_F64;
+  LLVMTypeRef element = wide ? g->i64 : g->i32;
+  LLVMValueRef bits = llvm.BuildBitCast(b, x, gen_type_like(element, x), "");
+  LLVMValueRef field = llvm.BuildLShr(b, bits, gen_int_like(g, element, x, wide ? 52 : 23), "");
+  field = llvm.BuildAnd(b, field, gen_int_like(g, element, x, wide ? 2047 : 255), "");
+  LLVMValueRef n = llvm.BuildSub(b, field, gen_int_like(g, element, x, wide ? 1023 : 127), "");
+  return llvm.BuildSIToFP(b, n, llvm.TypeOf(x), "");
+}
+
 static LLVMValueRef build_float(Gen *g, const Scalar *s, LLVMValueRef *x) {
   LLVMBuilderRef b = g->builder;
   switch (s->op) {
@@ -80,6 +91,8 @@ static LLVMValueRef build_float(Gen *g, const Scalar *s, LLVMValueRef *x) {
     return same_type(g, "llvm.sqrt", x, 1);
   case SC_EXP2I:
     return build_exp2i(g, x[0], s->dtype);
+  case SC_EXPONENT:
+    return build_exponent(g, x[0], s->dtype);
   default:
     WEFT_UNREACHABLE();
   }

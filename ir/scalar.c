@@ -71,6 +71,7 @@ static const char *wrong_type(ScalarOp op, DType dtype) {
     return dtype_is_float(dtype) ? "a float stands where a bool or an integer is expected" : NULL;
   case SC_SQRT:
   case SC_EXP2I:
+  case SC_EXPONENT:
     return dtype_is_float(dtype) ? NULL : "this operation takes floats";
   case SC_SELECT:
   case SC_CAST:
@@ -213,6 +214,8 @@ static bool fold_floats(ScalarOp op, DType dtype, double a, double b, double c, 
     return isfinite(a) && isfinite(b) && b != 0;
   case SC_FMA:
     return exact_product(a, b, a * b) && exact_sum(a * b, c) && exact_float(dtype, *value);
+  case SC_EXPONENT:
+    return a != 0 && exact_float(dtype, a);
   case SC_EXP2I: {
     int bias = dtype == DT_F32 ? 127 : 1023;
     return a == floor(a) && a > -bias && a <= bias;

@@ -9,14 +9,15 @@
  * Every value has an element type. f16 and bf16 are types of storage only: a load widens them to f32, a store rounds
  * (ties to even); dtype_compute() says so. Operands of an operation have one type; a number in the text takes that of
  * the other operands. Comparisons give bool; select's first operand is bool; and, or, xor, not work on bool and on
- * integers, arithmetic on floats and integers; sqrt, exp2i and intrinsics on floats.
+ * integers, arithmetic on floats and integers; sqrt, exp2i, exponent and intrinsics on floats.
  * Integers wrap; x / 0 = 0 and mod(x, 0) = 0; INT_MIN / -1 = INT_MIN; division rounds toward zero, and mod has the sign
  * of its first operand (floats: as fmod). round is to the nearest, ties to even.
  * A cast saturates from float to integer (toward zero, NaN: 0), wraps between integers, and gives x != 0 to bool.
  *
  * Semantics: IEEE 754; comparisons with NaN are false (ne: true); select(c, a, b) evaluates both; min(a, b) is
  * select(a < b, a, b) and max(a, b) is select(a > b, a, b), so a NaN in `a` gives b; floor, abs, sqrt as IEEE;
- * fma rounds once; exp2i(n) is 2^n for integral n in [-126, 127], in f64 [-1022, 1023] (outside: unspecified but total).
+ * fma rounds once; exp2i(n) is 2^n for integral n in [-126, 127], in f64 [-1022, 1023] (outside: unspecified but total);
+ * exponent(x) is the largest n with 2^n <= |x|, for normal numbers (others: unspecified but total).
  *
  * Text: infix + - * / < <= > >= == !=, unary -, calls, casts such as i32(x), numbers, operand and attribute names of the
  * op's row, e.g. select(x < 0, alpha * x, x) */
@@ -92,10 +93,10 @@ const Scalar *scalar_parse(Ctx *ctx, const char *text, const char *const *names,
                            const char **why);
 /* Replaces SC_ARG(k) by args[k]; args[k] may itself hold SC_ARG. */
 const Scalar *scalar_subst(Ctx *ctx, const Scalar *s, const Scalar *const *args);
-/* Replaces intrinsics by their polynomials. Errors in ulp of the result over all f32 are at most: exp 1, tanh 1.5,
- * sigmoid 2.5 (0.891, 1.404 and 2.402, found by trying every float from 2^-27 to 128 of both signs;
- * tests/unit/test_scalar.c checks the bounds on a sample). Limits, overflow and denormal results are as the functions
- * have them; NaN stays NaN; tanh(-0) = -0. */
+/* Replaces intrinsics by their polynomials (f32), and by expressions over others. Errors in ulp of the result over all
+ * f32 are at most: exp 1, tanh 1.5, sigmoid 2.5 (0.891, 1.404 and 2.402, found by trying every float from 2^-27 to 128 of
+ * both signs), log 1, erf 1.5 (0.803 and 1.018 over every 211th float); tests/unit/test_scalar.c checks the bounds on a
+ * sample. Limits, overflow and denormal results are as the functions have them; NaN stays NaN; tanh(-0) = -0. */
 const Scalar *scalar_expand(Ctx *ctx, const Scalar *s);
 int scalar_arg_count(const Scalar *s); /* 1 + the largest SC_ARG index, 0 without any */
 

@@ -101,6 +101,19 @@ static double power_of_two(double n, int bias) {
   return ldexp(1, (int)(n > bias ? bias : n));
 }
 
+/* The exponent field, less its bias. */
+static double exponent_of(double a) {
+  uint64_t bits;
+  memcpy(&bits, &a, sizeof bits);
+  return (double)((int64_t)(bits >> 52 & 2047) - 1023);
+}
+
+static float exponent_of_float(float a) {
+  uint32_t bits;
+  memcpy(&bits, &a, sizeof bits);
+  return (float)((int32_t)(bits >> 23 & 255) - 127);
+}
+
 double scalar_float_operation(ScalarOp op, double a, double b, double c) {
   switch (op) {
   case SC_ADD:
@@ -133,6 +146,8 @@ double scalar_float_operation(ScalarOp op, double a, double b, double c) {
     return sqrt(a);
   case SC_EXP2I:
     return power_of_two(a, 1023);
+  case SC_EXPONENT:
+    return exponent_of(a);
 #define SCALAR(id, name, arity, infix)
 #define SCALAR_INTRINSIC(id, name, arity, function, operands, form)                                                    \
   case SC_##id:                                                                                                        \
@@ -169,6 +184,8 @@ static float f32_operation(ScalarOp op, float a, float b, float c) {
     return sqrtf(a);
   case SC_EXP2I:
     return (float)power_of_two((double)a, 127);
+  case SC_EXPONENT:
+    return exponent_of_float(a);
 #define SCALAR(id, name, arity, infix)
 #define SCALAR_INTRINSIC(id, name, arity, function, operands, form)                                                    \
   case SC_##id:                                                                                                        \

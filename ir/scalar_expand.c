@@ -11,6 +11,11 @@
  * tanh: |x| < 0.6: x*(1 + x^2*p(x^2)), p minimax of degree 4 (relative error 2^-28.4); beyond, 1 - 2/(exp(2|x|) + 1)
  * with the sign of x: no cancellation, as the result is over 1/2. sigmoid: t = exp(-|x|) never overflows; t/(1 + t)
  * left of 0, 1/(1 + t) right of it, so that small results are accurate.
+ * log: x = 2^e*m with m in [sqrt(1/2), sqrt(2)) (denormal numbers are scaled first), f = m - 1, which is exact;
+ *   log(x) = f - f^2/2 + f^3*p(f) + e*ln 2, p minimax of degree 7 (relative error 2^-27.4); ln 2 in two parts, of which
+ *   the first has 9 bits, so that its product with e is exact.
+ * erf: |x| < 0.9: x + x*p(x^2), p minimax of degree 6 (relative error 2^-31.7); beyond, 1 - exp(q(|x|)) with the sign
+ * of x, q the minimax polynomial of degree 7 of log(erfc), weighted by erfc (2^-34); from 4 on the result is 1.
  *
  * The polynomials were fitted by Remez exchange in 60 digits and their coefficients rounded to float. */
 #include "ir/scalar_walk.h"
@@ -43,6 +48,41 @@ static const Function functions[] = {
     {"tanh_small", 2, {"x", "u"}, "x * fma(u, tanh_tail(u), 1)"},
     {"with_sign", 2, {"y", "x"}, "select(x < 0, -y, y)"},
     {"tanh", 1, {"x"}, "select(abs(x) < 0.6, tanh_small(x, x * x), with_sign(1 - 2 / (exp(2 * abs(x)) + 1), x))"},
+    {"log_tail",
+     1,
+     {"f"},
+     "fma(f, fma(f, fma(f, fma(f, fma(f, fma(f, fma(f, -0.076345399, 0.127616122), -0.131601825), 0.142017528),"
+     " -0.166233569), 0.200012267), -0.250008196), 0.333333313)"},
+    {"log_sum",
+     2,
+     {"f", "e"},
+     "fma(e, 0.693359375, f + fma(-0.5, f * f, fma(e, -0.00021219444005, f * f * f * log_tail(f))))"},
+    {"log_centred", 2, {"m", "e"}, "log_sum(select(m > 1.4142135, m * 0.5, m) - 1, select(m > 1.4142135, e + 1, e))"},
+    {"log_scaled", 3, {"x", "e", "less"}, "log_centred(scale(x, -e, floor(e * -0.5)), e - less)"},
+    {"log_normal", 2, {"x", "less"}, "log_scaled(x, exponent(x), less)"},
+    {"log_positive",
+     1,
+     {"x"},
+     "log_normal(select(x < 1.1754944e-38, x * 16777216, x), select(x < 1.1754944e-38, 24, 0))"},
+    {"log",
+     1,
+     {"x"},
+     "select(x > 0, select(x < inf, log_positive(x), x), select(x < 0, nan, select(x == 0, -inf, x)))"},
+    {"erf_tail",
+     1,
+     {"u"},
+     "fma(u, fma(u, fma(u, fma(u, fma(u, fma(u, 8.51310469e-05, -0.000817563967), 0.00520385941), -0.0268605091),"
+     " 0.112837151), -0.376126349), 0.128379166)"},
+    {"log_erfc",
+     1,
+     {"t"},
+     "fma(t, fma(t, fma(t, fma(t, fma(t, fma(t, fma(t, -2.09094615e-05, 0.000432301953), -0.00416052202),"
+     " 0.0250914842), -0.108236603), -0.633386672), -1.12949514), 0.000170550586)"},
+    {"erf",
+     1,
+     {"x"},
+     "select(abs(x) < 0.9, fma(x, erf_tail(x * x), x),"
+     " with_sign(1 - exp(log_erfc(select(abs(x) > 4, 4, abs(x)))), x))"},
     {"sigmoid_rest", 2, {"x", "t"}, "select(x < 0, t, 1) / (1 + t)"},
     {"sigmoid", 1, {"x"}, "sigmoid_rest(x, exp(-abs(x)))"},
 };

@@ -228,7 +228,8 @@ typedef struct {
 } Bound;
 
 /* What scalar.h promises; the printed figures are the largest of the sample. */
-static const Bound bounds[] = {{"exp(x)", 1.0}, {"tanh(x)", 1.5}, {"sigmoid(x)", 2.5}};
+static const Bound bounds[] = {
+    {"exp(x)", 1.0}, {"tanh(x)", 1.5}, {"sigmoid(x)", 2.5}, {"log(x)", 1.0}, {"erf(x)", 1.5}};
 
 /* Every 2003rd float of each sign (about two million), then every one near where branches and limits lie. */
 START_TEST(polynomial_error) {
@@ -270,6 +271,13 @@ START_TEST(polynomial_limits) {
   ck_assert(f32("tanh(x)", 0x1p-149f, 0) == 0x1p-149f && f32("tanh(x)", 1e-10f, 0) == 1e-10f);
   ck_assert(f32("sigmoid(x)", INFINITY, 0) == 1.0f && f32("sigmoid(x)", -INFINITY, 0) == 0.0f);
   ck_assert(f32("sigmoid(x)", 0, 0) == 0.5f && f32("sigmoid(x)", -100, 0) > 0.0f);
+  ck_assert(f32("log(x)", 0, 0) == -INFINITY && f32("log(x)", -0.0f, 0) == -INFINITY && f32("log(x)", 1, 0) == 0.0f);
+  ck_assert(f32("log(x)", INFINITY, 0) == INFINITY && isnan(f32("log(x)", -1, 0)) && isnan(f32("log(x)", NAN, 0)));
+  ck_assert(f32("log(x)", 0x1p-149f, 0) == logf(0x1p-149f) && f32("log(x)", 0x1p127f, 0) == logf(0x1p127f));
+  ck_assert(f32("erf(x)", INFINITY, 0) == 1.0f && f32("erf(x)", -INFINITY, 0) == -1.0f && isnan(f32("erf(x)", NAN, 0)));
+  ck_assert(f32("erf(x)", -0.0f, 0) == 0.0f && signbit(f32("erf(x)", -0.0f, 0)) && f32("erf(x)", 4, 0) == 1.0f);
+  ck_assert(f32("exponent(x)", 0x1p-126f, 0) == -126 && f32("exponent(x)", -3, 0) == 1 &&
+            f32("exponent(x)", 1, 0) == 0);
   ck_assert(isnan(f32("exp(x)", NAN, 0)) && isnan(f32("tanh(x)", NAN, 0)) && isnan(f32("sigmoid(x)", -NAN, 0)));
 }
 END_TEST
