@@ -61,6 +61,7 @@ def main():
         for name in MODELS[:1] if few else MODELS:
             folder = examples / name
             run(f"{name}, reference evaluation", folder, folder / "model.yaml", scratch / name, "--target", "interp")
+            run(f"{name}, from ONNX", folder, folder / "model.onnx", scratch / f"{name}-onnx")
     return checks.finish()
 
 
