@@ -38,6 +38,7 @@ typedef struct {
   const char *arg;  /* instead: of `weft run --input`, "[NAME=]FILE", an input by name or the next that has no file */
   int rank;
   int64_t dims[WEFT_MAX_RANK]; /* -1: says nothing of this one, as a picture of channels */
+  const Tensor *content; /* of arg's file, or NULL: taken for constant where a shape of the model depends on it */
 } ImportShape;
 
 typedef struct {

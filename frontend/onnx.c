@@ -5,7 +5,7 @@
 #include "lower/loop_passes.h"
 
 #define MAX_ERRORS 40
-#define MAX_WORK ((int64_t)1 << 26) /* elements computed at import */
+#define MAX_WORK ((int64_t)1 << 24) /* elements computed at import */
 
 static Loc model_loc(const OnnxImport *im) {
   return (Loc){.file = im->file};
@@ -141,13 +141,28 @@ static const char *model_name(OnnxImport *im) {
   return intern_str(im->ctx, slash ? slash + 1 : im->file);
 }
 
+/* NULL where the import failed, or is to be done again with more inputs taken for constants. */
+static Module *build(OnnxImport *im) {
+  im->work_left = MAX_WORK;
+  if (!onnx_read_names(im) || !check_operators(im))
+    return NULL;
+  im->module = module_create(im->ctx, im->file, model_name(im));
+  im->function = im->module->main = function_create(im->module, im->module->name);
+  return onnx_make_inputs(im) && build_graph(im) && drop_dead(im) ? im->module : NULL;
+}
+
 Module *onnx_import(Ctx *ctx, const char *path, const void *bytes, size_t size, const ImportOptions *options) {
   static const ImportOptions none = {{0}};
-  OnnxImport im = {
-      .ctx = ctx, .file = intern_str(ctx, path), .options = options ? options : &none, .work_left = MAX_WORK};
-  if (!read_file(&im, bytes, size) || !read_opset(&im) || !onnx_read_names(&im) || !check_operators(&im))
+  OnnxImport file = {.ctx = ctx, .file = intern_str(ctx, path), .options = options ? options : &none};
+  if (!read_file(&file, bytes, size) || !read_opset(&file))
     return NULL;
-  im.module = module_create(ctx, im.file, model_name(&im));
-  im.function = im.module->main = function_create(im.module, im.module->name);
-  return onnx_make_inputs(&im) && build_graph(&im) && drop_dead(&im) ? im.module : NULL;
+  for (;;) {
+    OnnxImport im = file;
+    Module *m = build(&im);
+    if (m || diag_count(ctx->diags) || !im.again)
+      return m;
+    file.fixed.data = im.fixed.data;
+    file.fixed.len = im.fixed.len;
+    file.fixed.cap = im.fixed.cap;
+  }
 }

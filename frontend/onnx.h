@@ -24,6 +24,7 @@ typedef struct {
   struct ImportNode *maker;
   Value *value;            /* NULL until built, and where building it failed */
   bool initializer_failed; /* reported */
+  const Tensor *content;   /* of an input, where it is known for this run */
   bool read;               /* by an output of the model, or by a node that one depends on */
 } ImportName;
 
@@ -70,8 +71,10 @@ typedef struct OnnxImport {
   VEC(ImportName *) outputs;
   size_t n_nodes;
   ImportNode *nodes;
-  ImportNode **order; /* each behind what it reads */
-  int64_t work_left;  /* elements that may still be computed, see node_spend */
+  ImportNode **order;      /* each behind what it reads */
+  int64_t work_left;       /* elements that may still be computed, see node_spend */
+  VEC(const char *) fixed; /* inputs that are taken for constants, their content being known */
+  bool again;              /* an input was added to them: all is to be built anew */
 } OnnxImport;
 
 /* ---- onnx_names.c ---- */
@@ -134,7 +137,9 @@ int node_rank(const Value *v);                  /* 0 for NULL */
 int64_t node_extent(const Value *v, int k);     /* 0 for NULL */
 /* The content of a value where it is known, else NULL. */
 const Tensor *node_known(const ImportNode *n, const Value *v);
-/* Operand k, which must be known: integers of rank 0 or 1, or floats. what: its name in ONNX. */
+/* Operand k, which must be known; what: its name in ONNX. NULL where it is omitted or after reporting. */
+const Tensor *node_need_known(ImportNode *n, int k, const char *what);
+/* The same as integers of rank 0 or 1, and as floats. */
 Ints node_known_ints(ImportNode *n, int k, const char *what);
 typedef struct {
   bool given;
@@ -146,8 +151,8 @@ bool node_expect_rank(ImportNode *n, int k, int least, int most);
 /* axis in -rank..rank-1, counted from the begin; 0 after reporting. */
 int node_axis(ImportNode *n, int64_t axis, int rank, const char *what);
 
-/* Making ops. node_spend: whether so many elements may be computed or tabulated at import, where a hostile file could ask
- * for any number; false after reporting. */
+/* Making ops. node_spend: whether so many elements may be computed or tabulated at import, where a hostile file could
+ * ask for any number; false after reporting. */
 bool node_spend(ImportNode *n, int64_t elements);
 Op *node_op(ImportNode *n, OpCode code, Value *const *operands, int count);
 #define NODE_OP(n, code, ...)                                                                                          \

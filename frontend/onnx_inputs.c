@@ -223,6 +223,7 @@ static bool apply_file(Inputs *s, const ImportShape *from) {
   if (found < 0 || s->has_file[found])
     return true;
   s->has_file[found] = true;
+  s->inputs[found].name->content = from->content;
   return set_input(s, &s->inputs[found], from, file);
 }
 
@@ -250,6 +251,14 @@ static bool check_complete(const Inputs *s, const InputShape *input) {
                     input->dims[open].name ? "=N'" : "");
 }
 
+static bool is_fixed(const OnnxImport *im, const char *name) {
+  for (size_t k = 0; k < im->fixed.len; k++)
+    if (im->fixed.data[k] == name)
+      return true;
+  return false;
+}
+
+/* A parameter; nothing reads it where the input is taken for a constant. */
 static bool make_param(const Inputs *s, const InputShape *input) {
   OnnxImport *im = s->im;
   int64_t shape[WEFT_MAX_RANK];
@@ -260,8 +269,16 @@ static bool make_param(const Inputs *s, const InputShape *input) {
     return diag_error(im->ctx->diags, WEFT_MALFORMED, model_loc(s),
                       "input '%s' is %s: its dimensions are too large, at most %lld elements", input->name->name,
                       shape_text(im->ctx, input->dtype, input->rank, shape), (long long)WEFT_MAX_ELEMENTS);
-  input->name->value = function_add_param(im->module, im->function, input->name->name, type, NULL,
-                                          (Loc){.file = im->file, .node = input->name->name});
+  Loc loc = {.file = im->file, .node = input->name->name};
+  input->name->value = function_add_param(im->module, im->function, input->name->name, type, NULL, loc);
+  const Tensor *t = input->name->content;
+  if (t && (t->dtype != input->dtype || t->rank != input->rank ||
+            memcmp(t->shape, shape, (size_t)t->rank * sizeof *shape) != 0))
+    input->name->content = t = NULL; /* no fit, as is reported when it is given to the program */
+  if (t && is_fixed(im, input->name->name)) {
+    Constant *c = module_add_constant(im->module, input->name->name, type, t->data, loc);
+    input->name->value = build_constant(im->module, im->function, NULL, c, input->name->name, loc);
+  }
   return true;
 }
 

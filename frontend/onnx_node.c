@@ -196,18 +196,47 @@ const Tensor *node_known(const ImportNode *n, const Value *v) {
   return t;
 }
 
-/* Operand k, known and of rank 0 or 1; NULL where it is omitted or after reporting. */
-static const Tensor *known_vector(ImportNode *n, int k, const char *what) {
+/* Takes the inputs that v is computed from for constants, where the content of all of them is known. */
+static bool fix_inputs(OnnxImport *im, const Value *v) {
+  VEC(const Value *) stack = {0};
+  bool *seen = ARENA_ARRAY(im->ctx->arena, bool, im->function->n_values);
+  vec_push(im->ctx->arena, &stack, v);
+  size_t had = im->fixed.len;
+  while (stack.len) {
+    v = stack.data[--stack.len];
+    if (seen[v->id])
+      continue;
+    seen[v->id] = true;
+    if (!v->def && !im->inputs.data[v->index]->content)
+      return false;
+    if (!v->def)
+      vec_push(im->ctx->arena, &im->fixed, im->inputs.data[v->index]->name);
+    for (int k = 0; v->def && k < v->def->n_operands; k++)
+      if (v->def->operands[k])
+        vec_push(im->ctx->arena, &stack, v->def->operands[k]);
+  }
+  im->again = im->again || im->fixed.len > had;
+  return im->fixed.len > had;
+}
+
+const Tensor *node_need_known(ImportNode *n, int k, const char *what) {
   const Value *v = node_in(n, k);
-  if (!v)
-    return NULL;
-  const Tensor *t = node_known(n, v);
-  if (!t)
+  const Tensor *t = v ? node_known(n, v) : NULL;
+  if (t || !v)
+    return t;
+  if (fix_inputs(n->im, v))
+    n->failed = true;
+  else
     node_error(n, WEFT_UNSUPPORTED, "%s which is '%s', depends on the model's inputs; it must be known when compiling",
                node_in_text(n, k), what);
-  else if (t->rank > 1)
+  return NULL;
+}
+
+static const Tensor *known_vector(ImportNode *n, int k, const char *what) {
+  const Tensor *t = node_need_known(n, k, what);
+  if (t && t->rank > 1)
     node_error(n, WEFT_MALFORMED, "%s which is '%s', is %s; expected a list", node_in_text(n, k), what,
-               type_text(n->im->ctx, v->type));
+               shape_text(n->im->ctx, t->dtype, t->rank, t->shape));
   return n->failed ? NULL : t;
 }
 
@@ -389,7 +418,7 @@ bool node_build(ImportNode *n) {
   OnnxImport *im = n->im;
   for (int k = 0; k < n->n_inputs; k++)
     if (n->inputs[k] && !n->inputs[k]->value && !n->inputs[k]->initializer)
-      return false; /* what makes it has failed and said so */
+      return false; /* what makes it has failed and said so, or is to be built anew */
   uint32_t first = im->function->n_values;
   if (!check_operands(n) || !n->row->build(n) || n->failed || !node_check_attrs(n))
     return false;

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#define MAX_TABLE ((int64_t)1 << 24) /* entries */
+#define MAX_TABLE ((int64_t)1 << 22) /* entries */
 
 typedef struct {
   ResizeSpec spec;

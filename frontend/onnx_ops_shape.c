@@ -121,14 +121,10 @@ bool onnx_size(ImportNode *n) {
 
 /* A known operand of one element; NULL after reporting. */
 static const Tensor *known_number(ImportNode *n, int k, const char *what) {
-  const Value *v = node_in(n, k);
-  const Tensor *t = v ? node_known(n, v) : NULL;
-  if (v && !t)
-    node_error(n, WEFT_UNSUPPORTED, "%s which is '%s', depends on the model's inputs; it must be known when compiling",
-               node_in_text(n, k), what);
-  else if (t && t->n != 1)
+  const Tensor *t = node_need_known(n, k, what);
+  if (t && t->n != 1)
     node_error(n, WEFT_MALFORMED, "%s which is '%s', is %s; expected one number", node_in_text(n, k), what,
-               type_text(n->im->ctx, v->type));
+               shape_text(n->im->ctx, t->dtype, t->rank, t->shape));
   return n->failed ? NULL : t;
 }
 

@@ -311,14 +311,11 @@ bool onnx_concat(ImportNode *n) {
 /* ---- padding ---- */
 
 /* The value of a known scalar operand; 0 where it is omitted. */
-static double fill_value(ImportNode *n, int k) {
-  const Value *v = node_in(n, k);
-  const Tensor *t = v ? node_known(n, v) : NULL;
-  if (v && !t)
-    node_error(n, WEFT_UNSUPPORTED, "%s depends on the model's inputs; it must be known when compiling",
-               node_in_text(n, k));
-  else if (t && t->n != 1)
-    node_error(n, WEFT_MALFORMED, "%s is %s, expected one number", node_in_text(n, k), type_text(n->im->ctx, v->type));
+static double known_scalar(ImportNode *n, int k, const char *what) {
+  const Tensor *t = node_need_known(n, k, what);
+  if (t && t->n != 1)
+    node_error(n, WEFT_MALFORMED, "%s is %s, expected one number", node_in_text(n, k),
+               shape_text(n->im->ctx, t->dtype, t->rank, t->shape));
   return n->failed || !t ? 0 : tensor_get(t, 0);
 }
 
@@ -328,7 +325,7 @@ bool onnx_pad(ImportNode *n) {
   int rank = node_rank(x);
   int mode = node_word(n, "mode", n->im->opset >= 19 ? "constant|reflect|edge|wrap" : "constant|reflect|edge");
   Ints pads = old ? node_ints(n, "pads", -1) : node_known_ints(n, 1, "pads");
-  double value = old ? node_float(n, "value", 0) : fill_value(n, 2);
+  double value = old ? node_float(n, "value", 0) : known_scalar(n, 2, "constant_value");
   Ints axes = n->im->opset >= 18 ? node_known_ints(n, 3, "axes") : (Ints){0};
   int count = axes.given ? axes.n : rank;
   if (!n->failed && pads.n != 2 * count)
@@ -413,7 +410,7 @@ bool onnx_dropout(ImportNode *n) {
     node_float(n, "ratio", 0.5);
   else
     node_int(n, "seed", 0);
-  if (node_has(n, 2) && fill_value(n, 2) != 0)
+  if (node_has(n, 2) && known_scalar(n, 2, "training_mode") != 0)
     return node_error(n, WEFT_UNSUPPORTED, "training mode is not supported");
   if (n->n_outputs > 1 && !n->failed)
     node_result(n, 1, node_filled(n, n->im->opset < 10 ? x->type->dtype : DT_BOOL, 1, shape, node_rank(x)));

@@ -197,8 +197,9 @@ static const char *file_of_arg(const char *arg) {
   return file;
 }
 
-/* Reads the input files first: the importer takes sizes from them that the model leaves open. One that is missing is
- * reported later, since a fault of the model is of more interest. */
+/* Reads the input files first: the importer takes sizes from them that the model leaves open, and the content of those
+ * that a shape depends on, since the program is for this run only. One that is missing is reported later, since a fault
+ * of the model is of more interest. */
 static bool load_inputs(Ctx *ctx, RunOptions *o) {
   for (size_t k = 0; k < o->inputs.len; k++) {
     RunInput *input = &o->inputs.data[k];
@@ -216,7 +217,7 @@ static bool load_inputs(Ctx *ctx, RunOptions *o) {
     Tensor *t = input->loaded = npy_read(ctx, file, LOC_NONE);
     if (!t)
       return false;
-    ImportShape shape = {.arg = arg, .rank = t->rank};
+    ImportShape shape = {.arg = arg, .rank = t->rank, .content = t};
     memcpy(shape.dims, t->shape, sizeof shape.dims);
     vec_push(ctx->arena, &o->build.import.shapes, shape);
   }

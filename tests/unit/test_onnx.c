@@ -402,6 +402,28 @@ START_TEST(unknown_shape) {
 }
 END_TEST
 
+/* For a run, the content of an input that a shape depends on is known: here through an addition, and of no other. */
+START_TEST(shape_from_content) {
+  add_input("x", FLOAT, INTS(2, 3));
+  add_input("s", INT64, INTS(2));
+  add_input("t", INT64, INTS(2));
+  add_ints("one", INTS(1));
+  add_node("Add s,one -> s1");
+  add_node("Reshape x,s1 -> y");
+  add_node("Add s,t -> z");
+  add_output("y");
+  add_output("z");
+  Tensor *content = tensor_new(ctx, DT_I64, 1, (const int64_t[]){2});
+  tensor_set(content, 0, 2);
+  tensor_set(content, 1, 1);
+  vec_push(ctx->arena, &options.shapes, ((ImportShape){.arg = "s=f.npy", .rank = 1, .dims = {2}, .content = content}));
+  Module *m = import_well(17);
+  ck_assert_str_eq(type_of_output(m, 0), "f32[3,2]");
+  ck_assert_int_eq(m->main->params.len, 3); /* the program still takes s */
+  EXPECT_VALUES(evaluate(m)[1], 2, 2);
+}
+END_TEST
+
 START_TEST(reshapes) {
   static const struct {
     int64_t want[3];
@@ -806,6 +828,7 @@ Suite *suite_onnx(void) {
   tcase_add_test(t, shape_chain);
   tcase_add_test(t, known_values);
   tcase_add_test(t, unknown_shape);
+  tcase_add_test(t, shape_from_content);
   tcase_add_test(t, reshapes);
   tcase_add_test(t, attributes_refused);
   tcase_add_test(t, attribute_twice);
