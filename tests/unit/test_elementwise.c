@@ -143,7 +143,8 @@ START_TEST(activations) {
   static const double at[] = {-5, -3, -1, -0.5, 0, 0.5, 1, 3, 5};
   enum { N = sizeof at / sizeof *at };
   Tensor *x = of_doubles(DT_F32, at, N);
-  static const OpCode codes[] = {OP_ELU, OP_GELU, OP_GELU_TANH, OP_HARDSIGMOID, OP_HARDSWISH, OP_SOFTPLUS, OP_MISH};
+  static const OpCode codes[] = {OP_ELU,       OP_GELU,     OP_GELU_TANH, OP_HARDSIGMOID,
+                                 OP_HARDSWISH, OP_SOFTPLUS, OP_MISH,      OP_SWISH};
   Tensor *got[sizeof codes / sizeof *codes];
   for (size_t k = 0; k < sizeof codes / sizeof *codes; k++)
     got[k] = UNARY(codes[k], x);
@@ -155,7 +156,8 @@ START_TEST(activations) {
                            fmin(fmax(0.2 * v + 0.5, 0), 1),
                            v * six / 6,
                            log1p(exp(v)),
-                           v * tanh(log1p(exp(v)))};
+                           v * tanh(log1p(exp(v))),
+                           v / (1 + exp(-v))};
     for (size_t j = 0; j < sizeof codes / sizeof *codes; j++)
       ck_assert_msg(fabs(tensor_get(got[j], k) - want[j]) <= 1e-7 + 1e-6 * fabs(want[j]), "%s of %g: %g, expected %g",
                     op_table[codes[j]].name, v, tensor_get(got[j], k), want[j]);
