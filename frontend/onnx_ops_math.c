@@ -148,19 +148,12 @@ bool onnx_gelu(ImportNode *n) {
   return node_result(n, 0, NODE_MAKE(n, code, node_in(n, 0)));
 }
 
-/* x * sigmoid(alpha * x) */
-static Value *swish(ImportNode *n, Value *x) {
-  double alpha = node_float(n, "alpha", 1);
-  Value *scaled = alpha == 1 ? x : NODE_MAKE(n, OP_MUL, x, node_number(n, x, alpha));
-  return NODE_MAKE(n, OP_MUL, x, NODE_MAKE(n, OP_SIGMOID, scaled));
-}
-
-bool onnx_swish(ImportNode *n) {
-  return node_result(n, 0, swish(n, node_in(n, 0)));
-}
-
 bool onnx_swiglu(ImportNode *n) {
-  Value *gate = swish(n, node_in(n, 0)), *x = node_in(n, 1);
+  Value *x = node_in(n, 1);
+  Op *swish = NODE_OP(n, OP_SWISH, node_in(n, 0));
+  if (!n->failed)
+    op_set_float(swish, "alpha", node_float(n, "alpha", 1));
+  Value *gate = node_finish(n, swish);
   if (!n->failed && !type_same_shape(gate->type, x->type))
     return node_error(n, WEFT_MALFORMED, "the operands are %s and %s, expected equal ones",
                       type_text(n->im->ctx, gate->type), type_text(n->im->ctx, x->type));
