@@ -26,9 +26,19 @@ void node_shape(const Value *v, int64_t *shape);
 
 /* ---- onnx_ops_math.c ---- */
 
-Value *node_cast(ImportNode *n, Value *x, DType to);
+Value *node_cast(ImportNode *n, Value *x, DType to); /* NULL for NULL */
 /* A number of the element type of `like`, of rank 0. */
 Value *node_number(ImportNode *n, const Value *like, double v);
+
+/* ---- onnx_ops_index.c, _linear.c, _reduce.c, _conv.c ---- */
+
+/* 0, 1, 2, ... along an axis of a tensor of this rank: i64[extent,1,1]. */
+Value *node_positions(ImportNode *n, int64_t extent, int axis, int rank);
+/* As numpy's. */
+Value *node_matmul(ImportNode *n, Value *a, Value *b);
+Value *node_reduce(ImportNode *n, OpCode code, Value *x, const int64_t *axes, int count, bool keepdims);
+/* The convolution that the attributes of n describe of other values; k: the operand whose place the kernel takes. */
+Value *node_conv(ImportNode *n, Value *data, int k, Value *kernel, Value *bias);
 
 /* Axes given by attribute (opset < since_input) or by operand 1: sorted out into flags, negative ones counted from the
  * end of `rank`. given false where there are none. */

@@ -64,16 +64,16 @@ static void read_dilation(ImportNode *n, Window *w) {
 }
 
 /* kernel_shape against the operand that is the kernel. */
-static bool read_kernel(ImportNode *n, Window *w) {
-  Value *kernel = node_in(n, 1);
-  if (!node_expect_rank(n, 1, w->spatial + 2, w->spatial + 2))
+static bool read_kernel(ImportNode *n, Window *w, int operand) {
+  Value *kernel = node_in(n, operand);
+  if (!node_expect_rank(n, operand, w->spatial + 2, w->spatial + 2))
     return false;
   Ints given = node_ints(n, "kernel_shape", w->spatial);
   for (int k = 0; k < w->spatial && !n->failed; k++) {
     w->kernel[k] = node_extent(kernel, k + 2);
     if (given.given && given.v[k] != w->kernel[k])
       return node_error(n, WEFT_MALFORMED, "attribute 'kernel_shape' holds %lld along spatial axis %d, but %s is %s",
-                        (long long)given.v[k], k, node_in_text(n, 1), type_text(n->im->ctx, kernel->type));
+                        (long long)given.v[k], k, node_in_text(n, operand), type_text(n->im->ctx, kernel->type));
   }
   return !n->failed;
 }
@@ -107,24 +107,28 @@ static void set_window(ImportNode *n, Op *op, const Window *w) {
 
 /* ---- convolutions ---- */
 
-static Op *conv_op(ImportNode *n, const OpCode *codes, const Window *w) {
-  Op *op = NODE_OP(n, codes[w->spatial - 1], node_in(n, 0), node_in(n, 1), node_in(n, 2));
+static Op *conv_op(ImportNode *n, const OpCode *codes, const Window *w, Value *data, Value *kernel, Value *bias) {
+  Op *op = NODE_OP(n, codes[w->spatial - 1], data, kernel, bias);
   set_window(n, op, w);
   op_set_int(op, "groups", node_int(n, "group", 1));
   return op;
 }
 
-bool onnx_conv(ImportNode *n) {
+Value *node_conv(ImportNode *n, Value *data, int k, Value *kernel, Value *bias) {
   static const OpCode codes[] = {OP_CONV1D, OP_CONV2D, OP_CONV3D};
   Window w;
   if (!read_window(n, &w))
-    return false;
+    return NULL;
   read_dilation(n, &w);
-  if (!read_kernel(n, &w))
-    return false;
+  if (!read_kernel(n, &w, k))
+    return NULL;
   if (is_same(&w))
     pad_same(&w);
-  return node_result(n, 0, node_finish(n, conv_op(n, codes, &w)));
+  return node_finish(n, conv_op(n, codes, &w, data, kernel, bias));
+}
+
+bool onnx_conv(ImportNode *n) {
+  return node_result(n, 0, node_conv(n, node_in(n, 0), 1, node_in(n, 1), node_in(n, 2)));
 }
 
 /* Sets pads from the wanted extents of the result. */
@@ -151,7 +155,7 @@ bool onnx_conv_transpose(ImportNode *n) {
   for (int k = 0; k < wanted.n && !n->failed; k++)
     if (wanted.v[k] < 0 || wanted.v[k] > LIMIT)
       return node_error(n, WEFT_MALFORMED, "attribute 'output_shape' holds %lld", (long long)wanted.v[k]);
-  if (!read_kernel(n, &w))
+  if (!read_kernel(n, &w, 1))
     return false;
   for (int k = 0; k < w.spatial; k++) /* extents are at most 2^40, attributes 2^31: the products fit together */
     if (w.in[k] > LIMIT || w.kernel[k] > LIMIT)
@@ -159,7 +163,7 @@ bool onnx_conv_transpose(ImportNode *n) {
                         (long long)w.in[k], (long long)w.kernel[k], (long long)LIMIT);
   if (wanted.given || is_same(&w))
     solve_pads(&w, output_padding, wanted.given ? wanted.v : NULL);
-  Op *op = conv_op(n, codes, &w);
+  Op *op = conv_op(n, codes, &w, node_in(n, 0), node_in(n, 1), node_in(n, 2));
   op_set_ints(n->im->ctx, op, "output_padding", output_padding, w.spatial);
   return node_result(n, 0, node_finish(n, op));
 }
@@ -222,4 +226,48 @@ bool onnx_global_pool(ImportNode *n) {
   Op *op = NODE_OP(n, n->row->code, x);
   op_set_ints(n->im->ctx, op, "axes", axes, node_rank(x) - 2);
   return node_result(n, 0, node_finish(n, op));
+}
+
+/* ---- norms over windows ---- */
+
+static int64_t norm_order(ImportNode *n) {
+  int64_t p = node_int(n, "p", 2);
+  if (p < 1)
+    node_error(n, WEFT_MALFORMED, "attribute 'p' is %lld, expected at least 1", (long long)p);
+  return p < 1 ? 1 : p;
+}
+
+/* (sum of |x|^p)^(1/p): the sum is the mean, padding counted, times the number of taps. */
+bool onnx_lp_pool(ImportNode *n) {
+  static const OpCode codes[] = {OP_AVG_POOL1D, OP_AVG_POOL2D, OP_AVG_POOL3D};
+  Window w;
+  bool ceil, new = n->im->opset >= 18;
+  int64_t p = norm_order(n);
+  if (!read_pool(n, &w, new, new, &ceil))
+    return false;
+  if (ceil)
+    return node_error(n, WEFT_UNSUPPORTED, "attribute 'ceil_mode' is 1, only 0 is supported");
+  Value *x = node_in(n, 0);
+  double taps = 1;
+  for (int k = 0; k < w.spatial; k++)
+    taps *= (double)w.kernel[k];
+  Op *op =
+      NODE_OP(n, codes[w.spatial - 1], NODE_MAKE(n, OP_POW, NODE_MAKE(n, OP_ABS, x), node_number(n, x, (double)p)));
+  set_window(n, op, &w);
+  op_set_ints(n->im->ctx, op, "kernel", w.kernel, w.spatial);
+  op_set_int(op, "count_include_pad", 1);
+  Value *sum = NODE_MAKE(n, OP_MUL, node_finish(n, op), node_number(n, x, taps));
+  return node_result(n, 0, NODE_MAKE(n, OP_POW, sum, node_number(n, x, 1.0 / (double)p)));
+}
+
+bool onnx_global_lp_pool(ImportNode *n) {
+  Value *x = node_in(n, 0);
+  int64_t p = norm_order(n), axes[WEFT_MAX_RANK];
+  if (!node_expect_rank(n, 0, 3, WEFT_MAX_RANK))
+    return false;
+  for (int k = 2; k < node_rank(x); k++)
+    axes[k - 2] = k;
+  Value *v = NODE_MAKE(n, OP_POW, NODE_MAKE(n, OP_ABS, x), node_number(n, x, (double)p));
+  v = node_reduce(n, OP_REDUCE_SUM, v, axes, node_rank(x) - 2, true);
+  return node_result(n, 0, NODE_MAKE(n, OP_POW, v, node_number(n, x, 1.0 / (double)p)));
 }

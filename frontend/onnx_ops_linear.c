@@ -44,7 +44,7 @@ static Value *matmul(ImportNode *n, Value *a, Value *b) {
 }
 
 /* numpy's matmul: a vector on the left is a row, on the right a column, and that axis goes from the result. */
-static Value *numpy_matmul(ImportNode *n, Value *a, Value *b) {
+Value *node_matmul(ImportNode *n, Value *a, Value *b) {
   int64_t shape[WEFT_MAX_RANK];
   if (n->failed)
     return NULL;
@@ -69,23 +69,7 @@ static Value *numpy_matmul(ImportNode *n, Value *a, Value *b) {
 }
 
 bool onnx_matmul(ImportNode *n) {
-  return node_result(n, 0, numpy_matmul(n, node_in(n, 0), node_in(n, 1)));
-}
-
-/* An operand of a product of integers less its zero point, a number or one for each row or column; as i32. */
-static Value *less_zero(ImportNode *n, int k, int zero, bool rows) {
-  Value *v = node_cast(n, node_in(n, k), DT_I32), *z = node_cast(n, node_in(n, zero), DT_I32);
-  if (!z || n->failed)
-    return v;
-  if (node_rank(z) == 1 && node_extent(z, 0) == 1)
-    z = node_reshape(n, z, NULL, 0);
-  else if (node_rank(z) == 1 && rows)
-    z = node_reshape(n, z, (int64_t[]){node_extent(z, 0), 1}, 2);
-  return NODE_MAKE(n, OP_SUB, v, z);
-}
-
-bool onnx_matmul_integer(ImportNode *n) {
-  return node_result(n, 0, numpy_matmul(n, less_zero(n, 0, 2, true), less_zero(n, 1, 3, false)));
+  return node_result(n, 0, node_matmul(n, node_in(n, 0), node_in(n, 1)));
 }
 
 static Value *transposed(ImportNode *n, int k, const char *attr) {

@@ -22,7 +22,7 @@ bool onnx_mean(ImportNode *n) {
 }
 
 Value *node_cast(ImportNode *n, Value *x, DType to) {
-  if (n->failed || x->type->dtype == to)
+  if (n->failed || !x || x->type->dtype == to)
     return x;
   Op *op = NODE_OP(n, OP_CAST, x);
   op_set_dtype(op, "to", to);
@@ -158,68 +158,4 @@ bool onnx_swiglu(ImportNode *n) {
     return node_error(n, WEFT_MALFORMED, "the operands are %s and %s, expected equal ones",
                       type_text(n->im->ctx, gate->type), type_text(n->im->ctx, x->type));
   return node_result(n, 0, NODE_MAKE(n, OP_MUL, gate, x));
-}
-
-/* ---- quantization ---- */
-
-/* A scale or zero point as an operand of x: one number, or a vector along an axis. */
-static Value *along_axis(ImportNode *n, Value *v, const Value *x, int64_t axis) {
-  if (n->failed || node_rank(v) == 0)
-    return v;
-  if (node_rank(v) != 1) {
-    node_error(n, WEFT_UNSUPPORTED, "a scale or zero point is %s; blocks are not supported, one number or a list is",
-               type_text(n->im->ctx, v->type));
-    return NULL;
-  }
-  if (node_extent(v, 0) == 1)
-    return node_reshape(n, v, NULL, 0);
-  int at = node_axis(n, axis, node_rank(x), "axis");
-  if (!n->failed && node_extent(v, 0) != node_extent(x, at))
-    node_error(n, WEFT_MALFORMED, "a scale or zero point is %s, but axis %d of %s has extent %lld",
-               type_text(n->im->ctx, v->type), at, type_text(n->im->ctx, x->type), (long long)node_extent(x, at));
-  return node_along(n, v, at, node_rank(x));
-}
-
-static int64_t quantized_axis(ImportNode *n) {
-  int64_t axis = n->im->opset >= 13 ? node_int(n, "axis", 1) : 1;
-  if (n->im->opset >= 21 && node_int(n, "block_size", 0) != 0)
-    node_error(n, WEFT_UNSUPPORTED, "attribute 'block_size': blocks are not supported");
-  return axis;
-}
-
-/* (x - zero_point) * scale */
-bool onnx_dequantize(ImportNode *n) {
-  Value *x = node_in(n, 0), *scale = node_in(n, 1), *zero = node_in(n, 2);
-  int64_t axis = quantized_axis(n), to = n->im->opset >= 23 ? node_int(n, "output_dtype", 0) : 0;
-  if (n->failed)
-    return false;
-  DType result = to ? node_dtype(n, to, "attribute 'output_dtype'") : scale->type->dtype;
-  Value *v = node_cast(n, x, DT_F32);
-  if (zero)
-    v = NODE_MAKE(n, OP_SUB, v, along_axis(n, node_cast(n, zero, DT_F32), x, axis));
-  v = NODE_MAKE(n, OP_MUL, v, along_axis(n, node_cast(n, scale, DT_F32), x, axis));
-  return node_result(n, 0, node_cast(n, v, result));
-}
-
-/* saturate(round(x / scale) + zero_point) */
-bool onnx_quantize(ImportNode *n) {
-  Value *x = node_in(n, 0), *scale = node_in(n, 1), *zero = node_in(n, 2);
-  int64_t axis = quantized_axis(n);
-  int64_t to = n->im->opset >= 21 ? node_int(n, "output_dtype", 0) : 0;
-  if (n->im->opset >= 19)
-    node_flag(n, "saturate", true); /* of float8 types */
-  if (n->im->opset >= 23 && node_int(n, "precision", 0) > 1)
-    return node_error(n, WEFT_UNSUPPORTED, "attribute 'precision': only float is supported");
-  DType result = to ? node_dtype(n, to, "attribute 'output_dtype'") : DT_U8;
-  if (n->failed)
-    return false;
-  if (zero && to && result != zero->type->dtype)
-    return node_error(n, WEFT_MALFORMED, "attribute 'output_dtype' is %s, but the zero point is %s", dtype_name(result),
-                      type_text(n->im->ctx, zero->type));
-  result = zero ? zero->type->dtype : result;
-  Value *v = NODE_MAKE(n, OP_DIV, node_cast(n, x, DT_F32), along_axis(n, node_cast(n, scale, DT_F32), x, axis));
-  v = NODE_MAKE(n, OP_ROUND, v);
-  if (zero)
-    v = NODE_MAKE(n, OP_ADD, v, along_axis(n, node_cast(n, zero, DT_F32), x, axis));
-  return node_result(n, 0, node_cast(n, v, result));
 }

@@ -5,7 +5,7 @@
 
 /* ---- reductions ---- */
 
-static Value *reduce(ImportNode *n, OpCode code, Value *x, const int64_t *axes, int count, bool keepdims) {
+Value *node_reduce(ImportNode *n, OpCode code, Value *x, const int64_t *axes, int count, bool keepdims) {
   if (n->failed)
     return NULL;
   Op *op = NODE_OP(n, code, x);
@@ -16,12 +16,12 @@ static Value *reduce(ImportNode *n, OpCode code, Value *x, const int64_t *axes, 
 
 /* m + log(sum(exp(x - m))) with m = max(x), which keeps exp in range; an infinite m is replaced by 0. */
 static Value *log_sum_exp(ImportNode *n, Value *x, const int64_t *axes, int count, bool keepdims) {
-  Value *m = reduce(n, OP_REDUCE_MAX, x, axes, count, true);
+  Value *m = node_reduce(n, OP_REDUCE_MAX, x, axes, count, true);
   m = NODE_MAKE(n, OP_WHERE, NODE_MAKE(n, OP_ISINF, m), node_number(n, x, 0), m);
   Value *e = NODE_MAKE(n, OP_EXP, NODE_MAKE(n, OP_SUB, x, m));
-  Value *sum = NODE_MAKE(n, OP_LOG, reduce(n, OP_REDUCE_SUM, e, axes, count, true));
+  Value *sum = NODE_MAKE(n, OP_LOG, node_reduce(n, OP_REDUCE_SUM, e, axes, count, true));
   Value *v = NODE_MAKE(n, OP_ADD, sum, m);
-  return keepdims ? v : reduce(n, OP_REDUCE_MAX, v, axes, count, false); /* of single elements */
+  return keepdims ? v : node_reduce(n, OP_REDUCE_MAX, v, axes, count, false); /* of single elements */
 }
 
 /* code OP_COUNT: ReduceLogSumExp, which is no op of weft. */
@@ -38,31 +38,21 @@ bool onnx_reduce(ImportNode *n) {
       axes[count++] = k;
   if (n->row->code == OP_COUNT)
     return node_result(n, 0, log_sum_exp(n, x, axes, count, keepdims));
-  return node_result(n, 0, reduce(n, n->row->code, x, axes, count, keepdims));
+  return node_result(n, 0, node_reduce(n, n->row->code, x, axes, count, keepdims));
 }
 
 /* ---- positions of extremes ---- */
 
-/* 0, 1, 2, ... along an axis: i64[extent,1,1]. */
-static Value *positions(ImportNode *n, int64_t extent, int axis, int rank) {
-  if (!node_spend(n, extent))
-    return NULL;
-  int64_t *v = ARENA_ARRAY(n->im->ctx->arena, int64_t, extent);
-  for (int64_t k = 0; k < extent; k++)
-    v[k] = k;
-  return node_along(n, node_ints_value(n, v, (int)extent, 1), axis, rank);
-}
-
 /* The first (or last) position along an axis of x's largest (or smallest) element; of a NaN where there is one. */
 static Value *arg_extreme(ImportNode *n, Value *x, OpCode extreme, int64_t axis, bool last, bool keepdims) {
-  Value *m = reduce(n, extreme, x, &axis, 1, true);
+  Value *m = node_reduce(n, extreme, x, &axis, 1, true);
   Value *found = NODE_MAKE(n, OP_EQUAL, x, m);
   if (!n->failed && dtype_is_float(x->type->dtype))
     found = NODE_MAKE(n, OP_OR, found, NODE_MAKE(n, OP_ISNAN, x));
-  Value *at = positions(n, node_extent(x, (int)axis), (int)axis, node_rank(x));
+  Value *at = node_positions(n, node_extent(x, (int)axis), (int)axis, node_rank(x));
   Value *never = node_ints_value(n, (int64_t[]){last ? -1 : INT64_MAX}, 1, 0);
   Value *where = NODE_MAKE(n, OP_WHERE, found, at, never);
-  return reduce(n, last ? OP_REDUCE_MAX : OP_REDUCE_MIN, where, &axis, 1, keepdims);
+  return node_reduce(n, last ? OP_REDUCE_MAX : OP_REDUCE_MIN, where, &axis, 1, keepdims);
 }
 
 bool onnx_arg_extreme(ImportNode *n) {
@@ -108,7 +98,7 @@ bool onnx_softmax(ImportNode *n) {
 
 static Value *hardmax(ImportNode *n, Value *x, int axis) {
   Value *first = arg_extreme(n, x, OP_REDUCE_MAX, axis, false, true);
-  Value *at = positions(n, node_extent(x, axis), axis, node_rank(x));
+  Value *at = node_positions(n, node_extent(x, axis), axis, node_rank(x));
   return node_cast(n, NODE_MAKE(n, OP_EQUAL, at, first), x->type->dtype);
 }
 
@@ -177,10 +167,10 @@ static void layer_statistics(ImportNode *n, Value *x, int axis, double epsilon) 
   for (int k = axis; k < node_rank(x); k++)
     axes[count++] = k;
   Value *wide = n->failed || x->type->dtype == DT_F64 ? x : node_cast(n, x, DT_F32);
-  Value *mean = reduce(n, OP_REDUCE_MEAN, wide, axes, count, true);
+  Value *mean = node_reduce(n, OP_REDUCE_MEAN, wide, axes, count, true);
   node_result(n, 1, mean);
   Value *d = NODE_MAKE(n, OP_SUB, wide, mean);
-  Value *var = reduce(n, OP_REDUCE_MEAN, NODE_MAKE(n, OP_MUL, d, d), axes, count, true);
+  Value *var = node_reduce(n, OP_REDUCE_MEAN, NODE_MAKE(n, OP_MUL, d, d), axes, count, true);
   Value *deviation = NODE_MAKE(n, OP_SQRT, NODE_MAKE(n, OP_ADD, var, node_number(n, var, epsilon)));
   node_result(n, 2, NODE_MAKE(n, OP_RECIPROCAL, deviation));
 }
@@ -211,7 +201,7 @@ bool onnx_rms_norm(ImportNode *n) {
     axes[count++] = k;
   DType own = x->type->dtype, work = own == DT_F64 ? DT_F64 : DT_F32;
   Value *wide = node_cast(n, x, work);
-  Value *square = reduce(n, OP_REDUCE_MEAN, NODE_MAKE(n, OP_MUL, wide, wide), axes, count, true);
+  Value *square = node_reduce(n, OP_REDUCE_MEAN, NODE_MAKE(n, OP_MUL, wide, wide), axes, count, true);
   Value *root = NODE_MAKE(n, OP_SQRT, NODE_MAKE(n, OP_ADD, square, node_number(n, square, epsilon)));
   Value *v = node_cast(n, NODE_MAKE(n, OP_DIV, wide, root), own);
   return node_result(n, 0, NODE_MAKE(n, OP_MUL, v, node_cast(n, scale, own)));
@@ -251,7 +241,7 @@ bool onnx_lp_norm(ImportNode *n) {
   int64_t axis = node_axis(n, node_int(n, "axis", -1), node_rank(x), "axis"), p = node_int(n, "p", 2);
   if (!n->failed && p != 1 && p != 2)
     return node_error(n, WEFT_MALFORMED, "attribute 'p' is %lld, expected 1 or 2", (long long)p);
-  Value *norm = reduce(n, p == 1 ? OP_REDUCE_L1 : OP_REDUCE_L2, x, &axis, 1, true);
+  Value *norm = node_reduce(n, p == 1 ? OP_REDUCE_L1 : OP_REDUCE_L2, x, &axis, 1, true);
   Value *zero = NODE_MAKE(n, OP_EQUAL, norm, node_number(n, norm, 0));
   norm = NODE_MAKE(n, OP_WHERE, zero, node_number(n, norm, 1), norm);
   return node_result(n, 0, NODE_MAKE(n, OP_DIV, x, norm));
@@ -268,8 +258,8 @@ bool onnx_mean_variance_norm(ImportNode *n) {
                       type_text(n->im->ctx, x->type));
   for (int k = 0; k < count; k++)
     axes[k] = node_axis(n, given.given ? given.v[k] : axes[k], node_rank(x), "axes");
-  Value *d = NODE_MAKE(n, OP_SUB, x, reduce(n, OP_REDUCE_MEAN, x, axes, count, true));
-  Value *var = reduce(n, OP_REDUCE_MEAN, NODE_MAKE(n, OP_MUL, d, d), axes, count, true);
+  Value *d = NODE_MAKE(n, OP_SUB, x, node_reduce(n, OP_REDUCE_MEAN, x, axes, count, true));
+  Value *var = node_reduce(n, OP_REDUCE_MEAN, NODE_MAKE(n, OP_MUL, d, d), axes, count, true);
   Value *deviation = NODE_MAKE(n, OP_SQRT, NODE_MAKE(n, OP_ADD, var, node_number(n, var, 1e-9)));
   return node_result(n, 0, NODE_MAKE(n, OP_DIV, d, deviation));
 }
