@@ -55,7 +55,7 @@ static const Scalar *typed(Parser *p, Term t, DType dtype) {
 static Term fail(Parser *p, const char *what) {
   if (!p->why)
     p->why = arena_printf(p->ctx->arena, "at character %d: %s", (int)(p->at - p->start) + 1, what);
-  return (Term){NULL};
+  return (Term){0};
 }
 
 static void skip_space(Parser *p) {
