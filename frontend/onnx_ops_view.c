@@ -9,12 +9,16 @@ void node_shape(const Value *v, int64_t *shape) {
     shape[k] = expr_value(v->type->dims[k]);
 }
 
+/* Whether v has this shape; NULL for rank 0. */
+static bool has_shape(const Value *v, const int64_t *shape, int rank) {
+  bool same = node_rank(v) == rank;
+  for (int k = 0; same && k < rank; k++)
+    same = node_extent(v, k) == shape[k];
+  return same;
+}
+
 Value *node_reshape(ImportNode *n, Value *x, const int64_t *shape, int rank) {
-  if (n->failed)
-    return NULL;
-  int64_t own[WEFT_MAX_RANK];
-  node_shape(x, own);
-  if (node_rank(x) == rank && memcmp(own, shape, (size_t)rank * sizeof *shape) == 0)
+  if (n->failed || has_shape(x, shape, rank))
     return x;
   Op *op = NODE_OP(n, OP_RESHAPE, x);
   op_set_ints(n->im->ctx, op, "shape", shape, rank);
@@ -30,15 +34,11 @@ Value *node_transpose(ImportNode *n, Value *x, const int64_t *perm) {
 }
 
 Value *node_broadcast(ImportNode *n, Value *x, const int64_t *shape, int rank) {
-  if (n->failed)
-    return NULL;
-  int64_t axes[WEFT_MAX_RANK], own[WEFT_MAX_RANK];
-  int less = rank - node_rank(x);
-  node_shape(x, own);
-  for (int k = 0; k < node_rank(x); k++)
-    axes[k] = less + k;
-  if (less == 0 && memcmp(own, shape, (size_t)rank * sizeof *shape) == 0)
+  if (n->failed || has_shape(x, shape, rank))
     return x;
+  int64_t axes[WEFT_MAX_RANK];
+  for (int k = 0; k < node_rank(x); k++)
+    axes[k] = rank - node_rank(x) + k;
   Op *op = NODE_OP(n, OP_BROADCAST, x);
   op_set_ints(n->im->ctx, op, "axes", axes, node_rank(x));
   op_set_ints(n->im->ctx, op, "shape", shape, rank);
