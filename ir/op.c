@@ -8,6 +8,12 @@
 #define VIEW_INDEX_OP_COPY(family) NULL
 #define VIEW_INDEX_OP_LEAF(family) NULL
 #define VIEW_INDEX_OP_MOVE(family) NULL
+/* simplify likewise: ops that only move elements have one. */
+#define SIMPLIFY_OP_VIEW(family) family##_simplify
+#define SIMPLIFY_OP_CONTRACTION(family) NULL
+#define SIMPLIFY_OP_COPY(family) family##_simplify
+#define SIMPLIFY_OP_LEAF(family) NULL
+#define SIMPLIFY_OP_MOVE(family) family##_simplify
 
 /* In parentheses while they travel through macros, so that their commas part nothing. */
 #define BRACES(...) {__VA_ARGS__}
@@ -28,7 +34,8 @@
 #define REQUIRED_INTS(name, len) {name, ATTR_INTS, len, true, 0, NULL}
 #define CONSTANT(name) {name, ATTR_CONSTANT, LEN_ANY, true, 0, NULL}
 
-#define ROW(code_, name_, family, spatial_, traits_, operands_, roles_, attrs_, types_, expression_, doc_, view_index_)        \
+#define ROW(code_, name_, family, spatial_, traits_, operands_, roles_, attrs_, types_, expression_, doc_,             \
+            view_index_, simplify_)                                                                                    \
   [OP_##code_] = {.code = OP_##code_,                                                                                  \
                   .name = name_,                                                                                       \
                   .doc = doc_,                                                                                         \
@@ -44,14 +51,17 @@
                   .infer = family##_infer,                                                                             \
                   .layout = family##_layout,                                                                           \
                   .eval = family##_eval,                                                                               \
-                  .view_index = view_index_},
+                  .view_index = view_index_,                                                                           \
+                  .simplify = simplify_},
 #define OP(code, name, family, spatial, traits, operands, roles, attrs, doc)                                           \
-  ROW(code, name, family, spatial, traits, operands, roles, attrs, NULL, NULL, doc, VIEW_INDEX_##traits(family))
-#define ELEMENTWISE(code, name, types, operands, attrs, expression, doc)                                                      \
-  ROW(code, name, elementwise, 0, OP_ELEMENTWISE, operands, "", attrs, types, expression, doc, NULL)
+  ROW(code, name, family, spatial, traits, operands, roles, attrs, NULL, NULL, doc, VIEW_INDEX_##traits(family),       \
+      SIMPLIFY_##traits(family))
+#define ELEMENTWISE(code, name, types, operands, attrs, expression, doc)                                               \
+  ROW(code, name, elementwise, 0, OP_ELEMENTWISE, operands, "", attrs, types, expression, doc, NULL,                   \
+      elementwise_simplify)
 
-#define COMPOSITE(code, name, operands, attrs, formula, doc)                                                            \
-  ROW(code, name, composite, 0, OP_COMPOSITE, operands, "", attrs, NULL, formula, doc, NULL)
+#define COMPOSITE(code, name, operands, attrs, formula, doc)                                                           \
+  ROW(code, name, composite, 0, OP_COMPOSITE, operands, "", attrs, NULL, formula, doc, NULL, NULL)
 
 const OpDef op_table[OP_COUNT] = {
 #include "ir/ops.def"

@@ -1,8 +1,8 @@
 /* The op table. One row of ops.def makes the enum, the names, the printer's and parser's knowledge of operands and
  * attributes, `weft ops`, and the names of the functions that a family must define; a missing half does not link.
  *
- * Adding an op: one row in ops.def; the family's file ir/ops/FAMILY.c (FAMILY_infer, FAMILY_layout, FAMILY_eval); its
- * lowering lower/ops/FAMILY.c (lower_FAMILY). An elementwise op is a row with an expression and nothing else. */
+ * Adding an op: one row in ops.def; the family's file ir/ops/FAMILY.c (FAMILY_infer, FAMILY_layout, FAMILY_eval, and of
+ * views, moves and copies FAMILY_simplify); its lowering lower/ops/FAMILY.c (lower_FAMILY). An elementwise op is a row with an expression and nothing else. */
 #ifndef WEFT_IR_OP_H
 #define WEFT_IR_OP_H
 
@@ -67,6 +67,9 @@ typedef enum {
 } OpCode;
 
 struct Op;
+struct Value;
+struct Module;
+struct Function;
 struct Tensor;
 struct LayoutPlan;
 
@@ -79,6 +82,10 @@ typedef void OpLayout(Ctx *ctx, const struct Op *op, struct LayoutPlan *plan);
 typedef void OpEval(Ctx *ctx, const struct Op *op, const struct Tensor *const *in, struct Tensor *out);
 /* OP_VIEW: operand index from result index, logical. */
 typedef void OpViewIndex(Ctx *ctx, const struct Op *op, const Expr *const *result, const Expr **operand);
+/* A value that is op's result bit for bit (but for a NaN's payload), made by fewer ops or cheaper ones: an operand of its own or
+ * of its producers, or the result of an op made in front of it; op->result where op was made simpler in place; NULL
+ * where nothing is simpler. A value's layout may be another. */
+typedef struct Value *OpSimplify(struct Module *m, struct Function *f, struct Op *op);
 
 typedef struct OpDef {
   OpCode code;
@@ -97,6 +104,7 @@ typedef struct OpDef {
   OpLayout *layout;
   OpEval *eval;
   OpViewIndex *view_index; /* OP_VIEW */
+  OpSimplify *simplify;    /* OP_ELEMENTWISE, OP_VIEW, OP_MOVE, OP_COPY; else NULL */
 } OpDef;
 
 extern const OpDef op_table[OP_COUNT];

@@ -142,7 +142,7 @@ bool build_unit(Ctx *ctx, const BuildOptions *options, Module *module, bool lowe
   if (!cpu || (options->dump_dir && !dump_folder(ctx, options->dump_dir)))
     return false;
   Str text = str_new(ctx->arena);
-  str_put(&text, "expand-composites,infer-layout");
+  str_put(&text, "expand-composites,fold-constants,canonicalize,cse,dce,fold-batch-norm,infer-layout");
   if (strcmp(options->layout, "keep") != 0)
     str_printf(&text, ",convert-layout{%s}", options->layout);
   str_put(&text, ",fold-constants,dce,legalize{target=cpu},fuse");

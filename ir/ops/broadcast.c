@@ -79,3 +79,18 @@ void broadcast_eval(Ctx *ctx, const Op *op, const Tensor *const *in, Tensor *out
     tensor_next_index(out, index);
   }
 }
+
+/* A broadcast of a broadcast is one. */
+Value *broadcast_simplify(Module *m, Function *f, Op *op) {
+  (void)f;
+  const Op *inner = op_repeated(op);
+  if (!inner)
+    return NULL;
+  const Attr *outer_axes = op_attr(op, "axes"), *inner_axes = op_attr(inner, "axes");
+  int64_t axes[WEFT_MAX_RANK];
+  for (int k = 0; k < inner_axes->n; k++)
+    axes[k] = outer_axes->ints[inner_axes->ints[k]];
+  op_set_ints(m->ctx, op, "axes", axes, inner_axes->n);
+  op->operands[0] = inner->operands[0];
+  return op->result;
+}

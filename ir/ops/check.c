@@ -1,4 +1,4 @@
-/* Checks of operands and results that the families share, see ir/ops/ops.h. */
+/* What the families share: checks of operands and results, and what simplifying asks. See ir/ops/ops.h. */
 #include "ir/ops/ops.h"
 
 bool op_expect_rank(Ctx *ctx, const Op *op, int k, int rank) {
@@ -65,4 +65,18 @@ const Type *op_result_type(Ctx *ctx, const Op *op, DType dtype, int rank, const 
              "%s: the result's shape [%s] is impossible: extents must be at least 0 and the elements at most %lld",
              op->def->name, shape.data, (long long)WEFT_MAX_ELEMENTS);
   return NULL;
+}
+
+const Op *op_repeated(const Op *op) {
+  const Op *inner = op->operands[0]->def;
+  return inner && inner->def == op->def ? inner : NULL;
+}
+
+const Constant *op_root_constant(const Value *v) {
+  if (!v->def || v->def->def->code != OP_CONSTANT)
+    return NULL;
+  const Constant *c = op_attr(v->def, "value")->constant;
+  while (c->base)
+    c = c->base;
+  return c;
 }

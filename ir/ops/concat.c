@@ -59,3 +59,22 @@ void concat_eval(Ctx *ctx, const Op *op, const Tensor *const *in, Tensor *out) {
       to += bytes;
     }
 }
+
+/* Parts without elements add nothing, and a single part is the result. */
+Value *concat_simplify(Module *m, Function *f, Op *op) {
+  (void)f;
+  int axis = 0, n = 0;
+  WEFT_ASSERT(op_expect_axis(m->ctx, op, "axis", op->result->type->rank, &axis));
+  Value **parts = ARENA_ARRAY(m->ctx->arena, Value *, op->n_operands);
+  for (int k = 0; k < op->n_operands; k++) {
+    int64_t extent;
+    if (!expr_is_const(op->operands[k]->type->dims[axis], &extent) || extent != 0)
+      parts[n++] = op->operands[k];
+  }
+  if (op->n_operands == 1 || n == 0)
+    return op->operands[0];
+  if (n == op->n_operands)
+    return NULL;
+  op_set_operands(m->ctx, op, parts, n);
+  return op->result;
+}

@@ -103,3 +103,70 @@ void elementwise_eval(Ctx *ctx, const Op *op, const Tensor *const *in, Tensor *o
     tensor_set_value(out, i, scalar_eval_reference(s, x));
   }
 }
+
+/* ---- simplifying ---- */
+
+#define MAX_VIEWS 8
+#define MAX_UNIFORM 65536 /* elements looked at */
+
+/* The number that every element of v is, where v is views of a small constant; else NULL. */
+static const Scalar *uniform(Ctx *ctx, const Value *v) {
+  for (int k = 0; k < MAX_VIEWS && v->def && (v->def->def->traits & OP_VIEW); k++)
+    v = v->def->operands[0];
+  const Constant *c = op_root_constant(v);
+  int64_t n;
+  if (!c || !layout_is_permutation(c->type->layout) || !expr_is_const(type_elements(ctx, c->type), &n) || n < 1 ||
+      n > MAX_UNIFORM)
+    return NULL;
+  size_t size = dtype_size(c->type->dtype);
+  if (memcmp(c->data, (const char *)c->data + size, (size_t)(n - 1) * size) != 0)
+    return NULL;
+  ScalarValue x = dtype_load(c->type->dtype, c->data, 0);
+  DType dtype = dtype_compute(c->type->dtype);
+  return dtype_is_float(dtype) ? scalar_const_typed(ctx, dtype, x.f) : scalar_const_int(ctx, dtype, x.i);
+}
+
+/* The values that an expression is over, SC_ARG(k) for the k-th. */
+typedef struct {
+  Value *value[OP_MAX_OPERANDS * OP_MAX_OPERANDS];
+  int n;
+} Leaves;
+
+static const Scalar *leaf(Ctx *ctx, Leaves *leaves, Value *v) {
+  const Scalar *number = uniform(ctx, v);
+  if (number)
+    return number;
+  int k = 0;
+  while (k < leaves->n && leaves->value[k] != v)
+    k++;
+  leaves->value[k] = v;
+  leaves->n += k == leaves->n;
+  return scalar_arg_typed(ctx, k, dtype_compute(v->type->dtype));
+}
+
+/* Elementwise, and what is stored in memory is what was computed. */
+static bool can_look_into(const Value *v) {
+  return v->def && (v->def->def->traits & OP_ELEMENTWISE) && dtype_compute(v->type->dtype) == v->type->dtype;
+}
+
+static const Scalar *over_leaves(Ctx *ctx, const Op *op, bool look_into, Leaves *leaves) {
+  const Scalar *operands[OP_MAX_OPERANDS];
+  for (int k = 0; k < op->def->n_operands; k++) {
+    Value *v = op->operands[k];
+    operands[k] = look_into && can_look_into(v) ? over_leaves(ctx, v->def, false, leaves) : leaf(ctx, leaves, v);
+  }
+  return op_scalar(ctx, op, operands);
+}
+
+/* Where the expression, with what is known of the operands and of those of the producers, comes to one of them, the op
+ * is that value: x * 1, x + -0, where(true, a, b), -(-x), a cast to x's own type, or there and back. */
+Value *elementwise_simplify(Module *m, Function *f, Op *op) {
+  (void)f;
+  for (int look_into = 0; look_into < 2; look_into++) {
+    Leaves leaves = {.n = 0};
+    const Scalar *s = over_leaves(m->ctx, op, look_into, &leaves);
+    if (s->op == SC_ARG && type_same_shape(leaves.value[s->index]->type, op->result->type))
+      return leaves.value[s->index];
+  }
+  return NULL;
+}

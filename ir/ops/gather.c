@@ -73,3 +73,46 @@ void gather_eval(Ctx *ctx, const Op *op, const Tensor *const *in, Tensor *out) {
       memcpy(to, (const char *)data->data + (i * extent + (int64_t)at) * inner, (size_t)inner);
     }
 }
+
+#define MAX_INDICES 65536 /* looked at */
+
+/* The indices as numbers from 0. False where they are not known, too many, or out of range. */
+static bool known_indices(Ctx *ctx, const Value *v, int64_t extent, const int64_t **out, int64_t *n) {
+  const Constant *c = op_root_constant(v);
+  if (!c || v->type->rank != 1 || !layout_is_row_major(c->type->layout))
+    return false;
+  *n = expr_value(v->type->dims[0]);
+  if (*n < 1 || *n > MAX_INDICES)
+    return false;
+  int64_t *at = ARENA_ARRAY(ctx->arena, int64_t, *n);
+  for (int64_t k = 0; k < *n; k++) {
+    at[k] = dtype_load(c->type->dtype, c->data, k).i;
+    at[k] += at[k] < 0 ? extent : 0;
+    if (at[k] < 0 || at[k] >= extent)
+      return false;
+  }
+  *out = at;
+  return true;
+}
+
+/* Indices that are known and evenly spaced make a slice, which is a view. */
+Value *gather_simplify(Module *m, Function *f, Op *op) {
+  const Type *data = op->operands[GATHER_DATA]->type;
+  const int64_t *at;
+  int64_t n, extent;
+  int axis = 0;
+  WEFT_ASSERT(op_expect_axis(m->ctx, op, "axis", data->rank, &axis));
+  if (!expr_is_const(data->dims[axis], &extent) ||
+      !known_indices(m->ctx, op->operands[GATHER_INDICES], extent, &at, &n))
+    return NULL;
+  int64_t step = n > 1 ? at[1] - at[0] : 1, end = at[n - 1] + (step > 0 ? 1 : -1);
+  for (int64_t k = 1; k < n; k++)
+    if (step == 0 || at[k] - at[k - 1] != step)
+      return NULL;
+  Op *slice = op_create(m->ctx, &op_table[OP_SLICE], &op->operands[GATHER_DATA], 1, op->loc);
+  op_set_ints(m->ctx, slice, "begins", at, 1);
+  op_set_ints(m->ctx, slice, "ends", (int64_t[]){end < 0 ? -extent - 1 : end}, 1);
+  op_set_ints(m->ctx, slice, "axes", (int64_t[]){axis}, 1);
+  op_set_ints(m->ctx, slice, "steps", &step, 1);
+  return op_finish(m, f, slice, op, op->result->name, NULL);
+}

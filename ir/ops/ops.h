@@ -1,5 +1,5 @@
 /* The functions that the families of ops.def must define, one file a family: FAMILY_infer, FAMILY_layout, FAMILY_eval,
- * and FAMILY_view_index of views. Their contracts are the function types in ir/op.h. */
+ * FAMILY_view_index of views, FAMILY_simplify of views, moves and copies. Their contracts are the function types in ir/op.h. */
 #ifndef WEFT_IR_OPS_OPS_H
 #define WEFT_IR_OPS_OPS_H
 
@@ -10,7 +10,8 @@
   OpInfer family##_infer;                                                                                              \
   OpLayout family##_layout;                                                                                            \
   OpEval family##_eval;                                                                                                \
-  OpViewIndex family##_view_index; /* defined by views only */
+  OpViewIndex family##_view_index; /* defined by views only */                                                         \
+  OpSimplify family##_simplify;    /* defined by views, moves, copies and elementwise */
 #define OP(code, name, family, ...) FAMILY(family)
 #define ELEMENTWISE(code, ...) FAMILY(elementwise)
 #define COMPOSITE(code, ...) FAMILY(composite)
@@ -26,6 +27,10 @@ bool op_expect_rank(Ctx *ctx, const Op *op, int k, int rank);
 bool op_expect_types(Ctx *ctx, const Op *op, const char *types);
 /* The attribute `name` as an axis of a tensor of this rank; negative ones count from the end. */
 bool op_expect_axis(Ctx *ctx, const Op *op, const char *name, int rank, int *axis);
+/* The op that makes operand 0, where it is of the same row as op; else NULL. */
+const Op *op_repeated(const Op *op);
+/* The constant behind a value, not derived; NULL where the value is none. */
+const Constant *op_root_constant(const Value *v);
 /* The result type, or NULL after reporting where an extent may be negative or the tensor is too large. */
 const Type *op_result_type(Ctx *ctx, const Op *op, DType dtype, int rank, const Dim *dims);
 

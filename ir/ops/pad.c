@@ -87,3 +87,33 @@ void pad_eval(Ctx *ctx, const Op *op, const Tensor *const *in, Tensor *out) {
     tensor_next_index(out, index);
   }
 }
+
+/* Adds elements of its value, and removes none. */
+static bool only_adds(const Op *op) {
+  const Attr *padding = op_attr(op, "padding");
+  for (int k = 0; k < padding->n; k++)
+    if (padding->ints[k] < 0)
+      return false;
+  return op_int(op, "mode") == PAD_MODE_CONSTANT;
+}
+
+/* Nothing added is x; padding around padding of the same value is one. */
+Value *pad_simplify(Module *m, Function *f, Op *op) {
+  (void)f;
+  const Attr *padding = op_attr(op, "padding");
+  int64_t sum[2 * WEFT_MAX_RANK];
+  bool none = true;
+  for (int k = 0; k < padding->n; k++)
+    none = none && padding->ints[k] == 0;
+  if (none)
+    return op->operands[0];
+  const Op *inner = op_repeated(op);
+  if (!inner || !only_adds(op) || !only_adds(inner) ||
+      memcmp(&op_attr(op, "value")->f, &op_attr(inner, "value")->f, sizeof(double)) != 0)
+    return NULL;
+  for (int k = 0; k < padding->n; k++)
+    sum[k] = padding->ints[k] + op_attr(inner, "padding")->ints[k];
+  op_set_ints(m->ctx, op, "padding", sum, padding->n);
+  op->operands[0] = inner->operands[0];
+  return op->result;
+}

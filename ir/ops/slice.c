@@ -138,3 +138,49 @@ void slice_eval(Ctx *ctx, const Op *op, const Tensor *const *in, Tensor *out) {
     tensor_next_index(out, index);
   }
 }
+
+/* Along an axis of constant extent: index i of the result is first + i * step of x. */
+typedef struct {
+  int64_t first, step, count;
+} Range;
+
+static bool constant_range(Ctx *ctx, const Op *op, const SliceAttrs *s, int k, Range *r) {
+  const Expr *first;
+  Dim count;
+  slice_axis(ctx, s, k, op->operands[0]->type->dims[k], &first, &count);
+  r->step = s->given[k] ? s->step[k] : 1;
+  return expr_is_const(first, &r->first) && expr_is_const(count, &r->count);
+}
+
+/* A slice of a slice, of constant extents, is one. */
+Value *slice_simplify(Module *m, Function *f, Op *op) {
+  (void)f;
+  const Op *inner = op_repeated(op);
+  if (!inner)
+    return NULL;
+  SliceAttrs outer_attrs = slice_attrs(op), inner_attrs = slice_attrs(inner);
+  int rank = op->result->type->rank;
+  int64_t begins[WEFT_MAX_RANK], ends[WEFT_MAX_RANK], axes[WEFT_MAX_RANK], steps[WEFT_MAX_RANK], extent;
+  for (int k = 0; k < rank; k++) {
+    Range out, in;
+    if (!constant_range(m->ctx, op, &outer_attrs, k, &out) || !constant_range(m->ctx, inner, &inner_attrs, k, &in) ||
+        !expr_is_const(inner->operands[0]->type->dims[k], &extent))
+      return NULL;
+    axes[k] = k;
+    steps[k] = 1;
+    begins[k] = ends[k] = 0;
+    if (out.count == 0)
+      continue;
+    begins[k] = in.first + out.first * in.step;
+    if (out.count > 1) /* else the step may be beyond all extents */
+      steps[k] = in.step * out.step;
+    int64_t last = begins[k] + (out.count - 1) * steps[k];
+    ends[k] = steps[k] > 0 ? last + 1 : last > 0 ? last - 1 : -extent - 1; /* an end of -1 would be the last index */
+  }
+  op_set_ints(m->ctx, op, "begins", begins, rank);
+  op_set_ints(m->ctx, op, "ends", ends, rank);
+  op_set_ints(m->ctx, op, "axes", axes, rank);
+  op_set_ints(m->ctx, op, "steps", steps, rank);
+  op->operands[0] = inner->operands[0];
+  return op->result;
+}

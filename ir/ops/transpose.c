@@ -59,3 +59,18 @@ void transpose_eval(Ctx *ctx, const Op *op, const Tensor *const *in, Tensor *out
     tensor_next_index(out, index);
   }
 }
+
+/* A transpose of a transpose is one. */
+Value *transpose_simplify(Module *m, Function *f, Op *op) {
+  (void)f;
+  const Op *inner = op_repeated(op);
+  if (!inner)
+    return NULL;
+  const Attr *outer_perm = op_attr(op, "perm"), *inner_perm = op_attr(inner, "perm");
+  int64_t perm[WEFT_MAX_RANK];
+  for (int k = 0; k < outer_perm->n; k++)
+    perm[k] = inner_perm->ints[outer_perm->ints[k]];
+  op_set_ints(m->ctx, op, "perm", perm, outer_perm->n);
+  op->operands[0] = inner->operands[0];
+  return op->result;
+}

@@ -265,7 +265,7 @@ class Tests:
         self.refuse_kept(2, "tiny.so", "run", "tiny.so", "--prefix", "some", "--target", "interp", "--random", "7")
         r = self.succeed(*run, "--random", "7", "--repeat", "5", "--time-passes", "-v")
         self.checks.check(r.out.startswith("5 runs: fastest ") and r.out.endswith(a), "--repeat 5", r.out)
-        self.checks.check("lower" in r.err and "total of passes" in r.err and "passes expand-composites,infer-layout" in r.err, "-v --time-passes", r)
+        self.checks.check("lower" in r.err and "total of passes" in r.err and "passes expand-composites,fold-constants" in r.err, "-v --time-passes", r)
         for what, constants in ("tiny.yaml", "144 bytes of constants"), ("tiny.so", "parameters 36"):
             r = self.succeed("inspect", what, "--prefix", "some")
             self.checks.check(all(f"{port}\n" in r.out for port in ("x f32[1,2,4,5] NCHW", "y f32[1,4,5,2] NHWC",
@@ -306,8 +306,8 @@ class Tests:
         self.succeed("compile", "tiny.yaml", "-o", "out.so", "--dump-dir", "dump", "--layout", "*=NHWC")
         names = sorted(p.name for p in (self.scratch / "dump").iterdir())
         passes = [re.sub(r"^\d\d-|\.weft$", "", name) for name in names]
-        self.checks.equal(passes, ["expand-composites", "infer-layout", "convert-layout", "fold-constants", "dce", "legalize", "fuse",
-                                   "lower", "plan"],
+        self.checks.equal(passes, ["expand-composites", "fold-constants", "canonicalize", "cse", "dce", "fold-batch-norm", "infer-layout",
+                                   "convert-layout", "fold-constants", "dce", "legalize", "fuse", "lower", "plan"],
                           "--dump-dir: one file per stage, in order")
         self.checks.equal(self.left(), ["dump", "out.so"], "compile writes what was asked for, no more")
 

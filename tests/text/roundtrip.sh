@@ -55,6 +55,7 @@ infer-layout
 convert-layout{*=NHWC:HWIO}
 convert-layout{*=NCHW4c}
 fold-constants,dce
+fold-constants,canonicalize,cse,dce,fold-batch-norm
 fuse
 fuse,lower
 convert-layout{*=NCHW4c},fuse,lower,plan

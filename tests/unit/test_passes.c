@@ -276,6 +276,8 @@ static const char *random_pass(void) {
                                        "convert-layout{conv2d*=NHWC::NCHW2c,conv*=NCHW}",
                                        "convert-layout{*=NCHW2w4c:OIHW4o2h}",
                                        "fold-constants",
+                                       "canonicalize",
+                                       "cse",
                                        "dce",
                                        "legalize",
                                        "fuse"};
