@@ -89,7 +89,7 @@ static LLVMValueRef base_address(Gen *g, const Buffer *b) {
   WEFT_UNREACHABLE();
 }
 
-static bool may_overlap(const Buffer *a, const Buffer *b) {
+bool gen_may_overlap(const Buffer *a, const Buffer *b) {
   if (a == b)
     return true;
   if (a->space != BUF_ARENA || b->space != BUF_ARENA)
@@ -122,7 +122,7 @@ static void add_alias_scopes(Gen *g) {
       continue;
     n_others = 0;
     for (size_t i = 0; i < n; i++)
-      if (g->buffers.data[i].buffer->space != BUF_LOCAL && !may_overlap(b->buffer, g->buffers.data[i].buffer))
+      if (g->buffers.data[i].buffer->space != BUF_LOCAL && !gen_may_overlap(b->buffer, g->buffers.data[i].buffer))
         others[n_others++] = scopes[i];
     b->scope = md_list(g, &scopes[k], 1);
     if (n_others)
@@ -160,7 +160,8 @@ typedef struct {
   const Expr **offset; /* of each lane; NULL where lane l is at first + l */
 } Lanes;
 
-static const Expr *flat_offset(Gen *g, const Access *access, int slot) {
+const Expr *gen_offset(Gen *g, const Access *access) {
+  int slot = find_buffer(g, access->buffer);
   const Expr *offset = expr_const(g->ctx, 0);
   for (int k = 0; k < access->buffer->type->layout->n; k++)
     offset = expr_add(g->ctx, offset, expr_mul_const(g->ctx, access->index[k], g->buffers.data[slot].strides[k]));
@@ -232,7 +233,7 @@ static LLVMValueRef load_run(Gen *g, const Lanes *a, int l, int n) {
   return value;
 }
 
-static LLVMValueRef shuffle(Gen *g, LLVMValueRef a, LLVMValueRef b, const int *lanes, int n) {
+LLVMValueRef gen_shuffle(Gen *g, LLVMValueRef a, LLVMValueRef b, const int *lanes, int n) {
   LLVMValueRef *mask = ARENA_ARRAY(g->ctx->arena, LLVMValueRef, n);
   for (int l = 0; l < n; l++)
     mask[l] = lanes[l] < 0 ? llvm.GetPoison(g->i32) : llvm.ConstInt(g->i32, (unsigned long long)lanes[l], false);
@@ -244,17 +245,17 @@ static LLVMValueRef insert_run(Gen *g, LLVMValueRef whole, int lanes, LLVMValueR
   int *mask = ARENA_ARRAY(g->ctx->arena, int, lanes);
   for (int k = 0; k < lanes; k++)
     mask[k] = k < n ? k : -1;
-  LLVMValueRef wide = shuffle(g, run, llvm.GetPoison(llvm.TypeOf(run)), mask, lanes);
+  LLVMValueRef wide = gen_shuffle(g, run, llvm.GetPoison(llvm.TypeOf(run)), mask, lanes);
   for (int k = 0; k < lanes; k++)
     mask[k] = k >= l && k < l + n ? lanes + k - l : k;
-  return shuffle(g, whole, wide, mask, lanes);
+  return gen_shuffle(g, whole, wide, mask, lanes);
 }
 
 static LLVMValueRef extract_run(Gen *g, LLVMValueRef whole, int l, int n) {
   int *mask = ARENA_ARRAY(g->ctx->arena, int, n);
   for (int k = 0; k < n; k++)
     mask[k] = l + k;
-  return shuffle(g, whole, llvm.GetPoison(llvm.TypeOf(whole)), mask, n);
+  return gen_shuffle(g, whole, llvm.GetPoison(llvm.TypeOf(whole)), mask, n);
 }
 
 /* The lanes of an index value: one after another, or each for itself. */
@@ -298,13 +299,13 @@ LLVMValueRef gen_load(Gen *g, const Access *access, GenLanes lanes) {
     return index_value(g, &a);
   }
   int slot = find_buffer(g, access->buffer);
-  Lanes a = classify(g, flat_offset(g, access, slot), slot, lanes);
+  Lanes a = classify(g, gen_offset(g, access), slot, lanes);
   return gen_from_storage(g, load_lanes(g, &a), access->buffer->type->dtype);
 }
 
 void gen_store(Gen *g, const Access *access, LLVMValueRef value, GenLanes lanes) {
   int slot = find_buffer(g, access->buffer);
-  Lanes a = classify(g, flat_offset(g, access, slot), slot, lanes);
+  Lanes a = classify(g, gen_offset(g, access), slot, lanes);
   value = gen_to_storage(g, value, access->buffer->type->dtype);
   bool vector = gen_is_vector(value);
   for (int l = 0, n; l < a.n; l += n) {

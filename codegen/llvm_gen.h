@@ -100,6 +100,12 @@ typedef struct {
   const Expr *first;
   int lanes;
 } GenLanes;
+/* The element offset of an access in its buffer, with the variables of unrolled loops replaced. */
+const Expr *gen_offset(Gen *g, const Access *access);
+/* Two buffers of a program that may hold the same memory. */
+bool gen_may_overlap(const Buffer *a, const Buffer *b);
+/* lanes[l] < 0: any value. */
+LLVMValueRef gen_shuffle(Gen *g, LLVMValueRef a, LLVMValueRef b, const int *lanes, int n);
 /* Values are of the access's compute type. */
 LLVMValueRef gen_load(Gen *g, const Access *access, GenLanes lanes);
 void gen_store(Gen *g, const Access *access, LLVMValueRef value, GenLanes lanes);
@@ -133,7 +139,20 @@ LLVMValueRef gen_scalar(Gen *g, const Scalar *value, const LLVMValueRef *args);
 /* Bytes of the widest value that is computed in it. */
 int gen_scalar_width(Gen *g, const Scalar *value);
 
+/* ---- llvm_transpose.c ---- */
+
+/* An unrolled loop over `rows` values from row0 on, if it is one around a vector loop whose stores lie across the vectors,
+ * by transposing in registers; false where it is not. */
+bool gen_transposed(Gen *g, const Stmt *unroll, const Expr *row0, int64_t rows);
+
 /* ---- llvm_nest.c: loops ---- */
+
+/* Has var replaced by a constant until g->vars is shortened by one. */
+void gen_push_constant(Gen *g, const Expr *var, const Expr *constant);
+/* The value of a store. */
+LLVMValueRef gen_value(Gen *g, const Stmt *store, GenLanes lanes);
+/* Lanes of one vector in a vector loop. */
+int gen_vector_lanes(Gen *g, const Stmt *loop);
 
 typedef struct {
   LLVMValueRef function; /* NULL after reporting */

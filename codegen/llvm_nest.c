@@ -70,7 +70,7 @@ static void close_loop(Gen *g, OpenLoop *loop) {
   llvm.PositionBuilderAtEnd(g->builder, loop->exit);
 }
 
-static void push_constant(Gen *g, const Expr *var, const Expr *constant) {
+void gen_push_constant(Gen *g, const Expr *var, const Expr *constant) {
   GenVar v = {.var = var, .constant = constant};
   vec_push(g->ctx->arena, &g->vars, v);
 }
@@ -89,13 +89,17 @@ static LLVMValueRef *gen_args(Gen *g, const Stmt *s, GenLanes lanes) {
   return args;
 }
 
+LLVMValueRef gen_value(Gen *g, const Stmt *store, GenLanes lanes) {
+  return gen_scalar(g, store->value, gen_args(g, store, lanes));
+}
+
 static void gen_statement(Gen *g, const Stmt *s, GenLanes lanes) {
   g->stores++;
-  gen_store(g, &s->target, gen_scalar(g, s->value, gen_args(g, s, lanes)), lanes);
+  gen_store(g, &s->target, gen_value(g, s, lanes), lanes);
 }
 
 /* Lanes of one vector: as many as the widest value that the loop computes, loads or stores has room for. */
-static int vector_lanes(Gen *g, const Stmt *loop) {
+int gen_vector_lanes(Gen *g, const Stmt *loop) {
   int widest = 1;
   for (const Stmt *s = loop->body; s; s = s->next) {
     int width = gen_scalar_width(g, s->value), target = (int)dtype_size(s->target.buffer->type->dtype);
@@ -106,12 +110,12 @@ static int vector_lanes(Gen *g, const Stmt *loop) {
 }
 
 static void gen_vector(Gen *g, const Stmt *loop, const Expr *lo, int64_t n) {
-  int most = vector_lanes(g, loop);
+  int most = gen_vector_lanes(g, loop);
   for (int64_t k = 0; k < n; k += most) {
     int lanes = n - k < most ? (int)(n - k) : most;
     const Expr *first = expr_add_const(g->ctx, lo, k);
     if (lanes == 1)
-      push_constant(g, loop->var, first);
+      gen_push_constant(g, loop->var, first);
     for (const Stmt *s = loop->body; s; s = s->next)
       gen_statement(g, s, lanes == 1 ? (GenLanes){0} : (GenLanes){loop->var, first, lanes});
     g->vars.len -= lanes == 1;
@@ -130,8 +134,10 @@ static void gen_loop(Gen *g, const Stmt *s) {
     gen_vector(g, s, lo, n);
   } else if (s->loop == LOOP_UNROLL || (constant && n == 1)) {
     WEFT_ASSERT(constant);
+    if (s->loop == LOOP_UNROLL && gen_transposed(g, s, lo, n))
+      return;
     for (int64_t k = 0; k < n && g->stores <= GEN_MAX_STORES; k++) {
-      push_constant(g, s->var, expr_add_const(ctx, lo, k));
+      gen_push_constant(g, s->var, expr_add_const(ctx, lo, k));
       gen_block(g, s->body);
       g->vars.len--;
     }
@@ -220,7 +226,7 @@ static const Stmt *open_parallel(Gen *g, LLVMValueRef index) {
     const Expr *var = loops.data[k]->var;
     is_outer_parallel(ctx, loops.data[k], &lo, &extent);
     if (extent <= 1) { /* never run, or once */
-      push_constant(g, var, expr_const(ctx, lo));
+      gen_push_constant(g, var, expr_const(ctx, lo));
       continue;
     }
     const Expr *count = expr_floordiv_const(ctx, all, inner);

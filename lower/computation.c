@@ -85,6 +85,19 @@ Computation computation_restrict_axis(Ctx *ctx, const Computation *c, int k, con
   return computation_replace_axis(ctx, c, k, var, &var, 1);
 }
 
+Computation computation_fix_bounds(Ctx *ctx, const Computation *c, int k, const Expr *at) {
+  Computation r = *c;
+  for (int j = 0; j < r.n_reds; j++) {
+    const Expr *old = r.reds[j];
+    const Expr *lo = expr_subst(ctx, old->a, c->axes[k], at), *hi = expr_subst(ctx, old->b, c->axes[k], at);
+    if (lo == old->a && hi == old->b)
+      continue;
+    r.reds[j] = expr_var(ctx, old->name, lo, hi);
+    substitute(ctx, &r, r.n_axes + j + 1, old, r.reds[j]);
+  }
+  return r;
+}
+
 static void drop_unit_reds(Ctx *ctx, Computation *c) {
   for (int k = 0; k < c->n_reds;) {
     const Expr *var = c->reds[k];

@@ -62,6 +62,8 @@ Computation computation_replace_axis(Ctx *ctx, const Computation *c, int k, cons
                                      int n);
 /* Axis k restricted to lo <= axis < hi; removed where that is a single point. */
 Computation computation_restrict_axis(Ctx *ctx, const Computation *c, int k, const Expr *lo, const Expr *hi);
+/* c with the bounds of its reductions taken at axis k = `at`: for a range of the axis in which they do not change. */
+Computation computation_fix_bounds(Ctx *ctx, const Computation *c, int k, const Expr *at);
 /* Removes axes and reductions of exactly one iteration. */
 Computation computation_drop_unit_loops(Ctx *ctx, const Computation *c);
 /* True where the bounds of a reduction or of another axis use axis k. */

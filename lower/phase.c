@@ -36,8 +36,9 @@ Phase phase_make(Ctx *ctx, const PhaseAxis *axis, const Expr *reduced, bool taps
   }
   p.first_tap = expr_mod_const(ctx, expr_mul_const(ctx, reduced, inverse_mod(p.input_step, p.tap_step)), p.tap_step);
   p.n_taps = expr_max(ctx, zero, expr_ceildiv_const(ctx, expr_sub(ctx, axis->kernel, p.first_tap), p.tap_step));
-  const Expr *at =
-      expr_sub(ctx, expr_add_const(ctx, p.offset, axis->pad_begin), expr_mul_const(ctx, p.first_tap, axis->dilation));
+  const Expr *at = expr_add_const(ctx, p.offset, axis->pad_begin);
+  if (axis->dilation != 1) /* else k0 is the remainder of the division */
+    at = expr_sub(ctx, at, expr_mul_const(ctx, p.first_tap, axis->dilation));
   p.base = expr_floordiv_const(ctx, at, s);
   return p;
 }

@@ -18,23 +18,32 @@ static Stmt *tile_store(Schedule *s, const Expr *row, const Expr *lane, Access t
   return wrap(s->ctx, LOOP_UNROLL, row, wrap(s->ctx, LOOP_VECTOR, lane, store));
 }
 
-/* A small local array of the tile's shape, and its element at (row, lane). */
-static Access tile_local(Schedule *s, const char *name, DType dtype, const Expr *row, const Expr *lane) {
+Access vars_local(Schedule *s, const char *name, DType dtype, const Expr *const *vars, int n) {
   Ctx *ctx = s->ctx;
-  int64_t shape[2] = {row ? var_extent(ctx, row) : 1, lane ? var_extent(ctx, lane) : 1};
+  int64_t shape[WEFT_MAX_RANK];
   if (s->n_locals++)
     name = arena_printf(ctx->arena, "%s.%d", name, s->n_locals - 1);
-  const Expr **at = ARENA_ARRAY(ctx->arena, const Expr *, 2);
-  at[0] = row ? row : expr_const(ctx, 0);
-  at[1] = lane ? lane : expr_const(ctx, 0);
-  return (Access){local_buffer(ctx, name, dtype, 2, shape), at};
+  const Expr **at = ARENA_ARRAY(ctx->arena, const Expr *, n);
+  for (int k = 0; k < n; k++) {
+    shape[k] = vars[k] ? var_extent(ctx, vars[k]) : 1;
+    at[k] = vars[k] ? expr_sub(ctx, vars[k], vars[k]->a) : expr_const(ctx, 0);
+  }
+  return (Access){local_buffer(ctx, name, dtype, n, shape), at};
 }
 
-/* The final store of a tile. Lanes that lie apart in the target go through a local array and plain loops: as fast as
- * one extracted lane after the other, and a fraction of the code. */
+static Access tile_local(Schedule *s, const char *name, DType dtype, const Expr *row, const Expr *lane) {
+  const Expr *vars[2] = {row, lane};
+  return vars_local(s, name, dtype, vars, 2);
+}
+
+/* The final store of a tile. Lanes that lie apart in the target, where rows do too, go through a local array and plain
+ * loops: as fast as one extracted lane after the other, and a fraction of the code. Where enough rows are neighbours in
+ * the target the code generator transposes the tile. */
 static Stmt *emit_finish(Schedule *s, const Computation *c, const Expr *row, const Expr *lane, const Args *args) {
   Ctx *ctx = s->ctx;
-  if (!lane || var_extent(ctx, lane) < SCATTER_LANES || access_move(ctx, c->target, lane) != MOVE_STRIDED)
+  if (!lane || var_extent(ctx, lane) < SCATTER_LANES || access_move(ctx, c->target, lane) != MOVE_STRIDED ||
+      (row && (!c->reduces || var_extent(ctx, row) >= TRANSPOSED_ROWS) &&
+       access_move(ctx, c->target, row) == MOVE_UNIT))
     return tile_store(s, row, lane, c->target, c->value, args);
   Access out = tile_local(s, "out", c->value->dtype, row, lane);
   Stmt *body = stmt_local(ctx, out.buffer);
@@ -177,7 +186,7 @@ static Stmt *emit_tiles(Schedule *s, const Computation *c, int vector, int tile)
   return emit_cuts(s, c, cuts, cuts + n, NULL, NULL);
 }
 
-static Computation without_axis(const Computation *c, int k) {
+Computation without_axis(const Computation *c, int k) {
   Computation r = *c;
   memmove(r.axes + k, r.axes + k + 1, (size_t)(r.n_axes - k - 1) * sizeof *r.axes);
   r.n_axes--;
@@ -199,8 +208,7 @@ static Stmt *emit_border(Schedule *s, const Computation *c, int k, int64_t lo, i
   return hi - lo == 1 ? schedule_emit(s, &part) : emit_walk(s, &part, k);
 }
 
-/* c has no axes but the vector and the tile axis. */
-static Stmt *emit_inner(Schedule *s, const Computation *c, int vector, int tile) {
+Stmt *emit_inner(Schedule *s, const Computation *c, int vector, int tile) {
   Ctx *ctx = s->ctx;
   int k = vector >= 0 && computation_bounds_use(c, vector) ? vector
           : tile >= 0 && computation_bounds_use(c, tile)   ? tile
@@ -211,26 +219,27 @@ static Stmt *emit_inner(Schedule *s, const Computation *c, int vector, int tile)
   if (!find_interior(c, k, &lo, &hi))
     return emit_walk(s, c, k);
   Computation part = computation_restrict_axis(ctx, c, k, expr_const(ctx, lo), expr_const(ctx, hi));
+  part = computation_fix_bounds(ctx, &part, k, expr_const(ctx, lo));
   Stmt *all = emit_border(s, c, k, expr_value(c->axes[k]->a), lo);
-  stmt_append(&all, computation_bounds_use(&part, k) ? emit_walk(s, &part, k) : emit_inner(s, &part, vector, tile));
+  stmt_append(&all, emit_inner(s, &part, vector, tile));
   stmt_append(&all, emit_border(s, c, k, hi, expr_value(c->axes[k]->b)));
   return all;
 }
 
 Stmt *schedule_emit(Schedule *s, const Computation *c) {
-  int vector = choose_vector(s, c), tile = choose_tile(s, c, vector);
+  Inner chosen = choose_inner(s, c), at = {.vector = -1, .tile = -1, .weave = -1, .panel = chosen.panel};
+  if (!chosen.panel)
+    chosen.weave = -1;
   Computation inner = *c;
   const Expr *outer[COMPUTATION_MAX_VARS];
-  int n_outer = 0, n_inner = 0, inner_vector = -1, inner_tile = -1;
+  int n_outer = 0, n_inner = 0;
   for (int k = 0; k < c->n_axes; k++) {
-    if (k != vector && k != tile) {
+    int *place = k == chosen.vector ? &at.vector : k == chosen.tile ? &at.tile : k == chosen.weave ? &at.weave : NULL;
+    if (!place) {
       outer[n_outer++] = c->axes[k];
       continue;
     }
-    if (k == vector)
-      inner_vector = n_inner;
-    else
-      inner_tile = n_inner;
+    *place = n_inner;
     inner.axes[n_inner++] = c->axes[k];
   }
   inner.n_axes = n_inner;
@@ -242,7 +251,7 @@ Stmt *schedule_emit(Schedule *s, const Computation *c) {
   for (int k = 0; k < c->n_bindings; k++)
     if (uses_reduction(c, &c->bindings[k]))
       inner.bindings[inner.n_bindings++] = c->bindings[k];
-  stmt_append(&body, emit_inner(s, &inner, inner_vector, inner_tile));
+  stmt_append(&body, at.panel ? emit_panel(s, &inner, at) : emit_inner(s, &inner, at.vector, at.tile));
   while (n_outer-- > 0)
     body = stmt_loop(s->ctx, LOOP_FOR, outer[n_outer], body);
   return body;

@@ -1,6 +1,7 @@
-/* Transposed convolution by phases (lower/phase.h): for every combination of one phase per spatial axis a computation
- * that writes its own outputs. Where there are more than MAX_UNROLLED combinations, the
- * phases become loops. */
+/* Transposed convolution by phases (lower/phase.h). Where stride and dilation of an axis have no common divisor every
+ * phase has taps, and those with equally many outputs are one computation, with an axis over the phases in the order of
+ * their outputs: at most two computations for an axis. Otherwise there is a computation for every phase, or where there
+ * are more than MAX_UNROLLED combinations of phases, one for those with taps and one for those without. */
 #include "lower/ops/conv_lower.h"
 #include "lower/phase.h"
 
@@ -79,13 +80,37 @@ static bool roll_phases(Work *w, int k, bool taps) {
   return ok;
 }
 
+/* The phases of the outputs u + q*s, first <= u < end, which are equally many for each u. */
+static bool run_of_phases(Work *w, int k, int64_t first, int64_t end, bool rolled) {
+  Ctx *ctx = w->lc->ctx;
+  PhaseAxis *axis = &w->axis[k];
+  int before = w->n_loops;
+  if (first >= end)
+    return true;
+  const Expr *u = expr_const(ctx, first);
+  if (end - first > 1) {
+    static const char *const names[3] = {"u", "v", "w"};
+    u = expr_var(ctx, names[w->shape.spatial - 1 - k], u, expr_const(ctx, end));
+    w->loops[w->n_loops++] = u;
+  }
+  w->phase[k] = phase_make(ctx, axis, expr_add_const(ctx, u, axis->pad_begin), true);
+  bool ok = choose_phase(w, k + 1, rolled);
+  w->n_loops = before;
+  return ok;
+}
+
 /* Chooses the phases of axis k and on. */
 static bool choose_phase(Work *w, int k, bool rolled) {
   if (k == w->shape.spatial)
     return lower_phases(w);
   WEFT_ASSERT(k < 3);
   PhaseAxis *axis = &w->axis[k];
-  int64_t g = phase_gcd(axis);
+  int64_t g = phase_gcd(axis), extent;
+  if (g == 1 && expr_is_const(axis->output, &extent)) {
+    int64_t longer = extent % axis->stride; /* so many have one output more */
+    return run_of_phases(w, k, 0, longer, rolled) &&
+           (extent < axis->stride || run_of_phases(w, k, longer, axis->stride, rolled));
+  }
   if (rolled)
     return roll_phases(w, k, true) && (g == 1 || roll_phases(w, k, false));
   for (int64_t r = 0; r < axis->stride; r++) {
