@@ -15,7 +15,7 @@ typedef struct {
   struct GenMapSlot {
     uint64_t key;
     void *value;
-  } *slots;
+  } * slots;
   size_t n, cap;
 } GenMap;
 
@@ -141,8 +141,8 @@ int gen_scalar_width(Gen *g, const Scalar *value);
 
 /* ---- llvm_transpose.c ---- */
 
-/* An unrolled loop over `rows` values from row0 on, if it is one around a vector loop whose stores lie across the vectors,
- * by transposing in registers; false where it is not. */
+/* An unrolled loop over `rows` values from row0 on, if it is one around a vector loop whose stores lie across the
+ * vectors, by transposing in registers; false where it is not. */
 bool gen_transposed(Gen *g, const Stmt *unroll, const Expr *row0, int64_t rows);
 
 /* ---- llvm_nest.c: loops ---- */

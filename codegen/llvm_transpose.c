@@ -35,8 +35,8 @@ static bool is_tile(Gen *g, const Stmt *unroll, Tile *tile) {
       return false;
   *tile = (Tile){.store = s, .row = unroll->var, .lane = vector->var};
   int64_t down;
-  return step_along(g, &s->target, tile->row, &down) && step_along(g, &s->target, tile->lane, &tile->gap) && down == 1 &&
-         tile->gap != 1 && tile->gap != 0;
+  return step_along(g, &s->target, tile->row, &down) && step_along(g, &s->target, tile->lane, &tile->gap) &&
+         down == 1 && tile->gap != 1 && tile->gap != 0;
 }
 
 /* The low or high half of a and b, each of `lanes` lanes, interleaved. */
@@ -89,7 +89,8 @@ static void weave(Gen *g, LLVMValueRef *v, int rows, int lanes) {
 }
 
 /* The values of `rows` rows from row0 on, `lanes` lanes from lane0 on. */
-static void gen_rows(Gen *g, const Tile *tile, const Expr *row0, int rows, const Expr *lane0, int lanes, LLVMValueRef *v) {
+static void gen_rows(Gen *g, const Tile *tile, const Expr *row0, int rows, const Expr *lane0, int lanes,
+                     LLVMValueRef *v) {
   for (int r = 0; r < rows; r++) {
     gen_push_constant(g, tile->row, expr_add_const(g->ctx, row0, r));
     v[r] = gen_value(g, tile->store, (GenLanes){tile->lane, lane0, lanes});

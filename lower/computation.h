@@ -41,6 +41,9 @@ typedef struct Computation {
   Args init_args;
   const Scalar *step; /* SC_ARG(0) is the accumulator, SC_ARG(k + 1) is step_args.access[k] */
   Args step_args;
+  /* Two accumulators, SC_ARG(0) and SC_ARG(1), each of a part of the terms, as one, and what leaves the other as it is;
+   * NULL where the order of the terms matters. */
+  const Scalar *fold, *identity;
   /* SC_ARG(0) of value is the accumulator where the computation reduces, SC_ARG(k + 1) is args.access[k]; else
    * SC_ARG(k) is. */
   const Scalar *value;

@@ -1,7 +1,7 @@
 /* From a computation to loops.
  *
- *   1. Axes that the target's layout splits into digits are split alike, so that div and mod cancel; likewise those that
- *      a reshape in front splits (schedule_split_digits).
+ *   1. Axes that the target's layout splits into digits are split alike, so that div and mod cancel; likewise those
+ * that a reshape in front splits (schedule_split_digits).
  *   2. A vector axis is chosen by cost, and for reductions a tile axis: a register tile of MR x NV vectors accumulates
  *      MR * NV vectors and reads MR broadcasts and NV vectors per step, or the other way round; MR*NV + NV + 1
  * registers.
@@ -10,8 +10,8 @@
  * and border; in the interior the bounds are constants, borders are walked one by one (find_interior).
  *      Where the outer loops are too few to share among threads, these cuts are made first, each piece a nest of its
  * own, so that the blocks of the interior are a parallel loop (schedule_share).
- *   5. An operand too large for the cache, and read again and again, is gone through part by part: the axes that it depends
- * on become the outer ones (schedule_block_operand).
+ *   5. An operand too large for the cache, and read again and again, is gone through part by part: the axes that it
+ * depends on become the outer ones (schedule_block_operand).
  *   6. Where vectors lie across the target, tiles are gathered in a panel that fits the cache (schedule_panel.c).
  *   7. Extents that are no multiple of the tile get smaller tiles at the end; nothing is computed outside the extents,
  * so padding lanes are never written and never trusted. */

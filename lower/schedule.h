@@ -27,19 +27,27 @@ int64_t vector_lanes(const Schedule *s, const Computation *c);
 /* For a computation that reads an operand across the order in which it writes: the axis along which the operand is
  * contiguous, and the one along which the target is. A tile of both is transposed in registers. */
 bool choose_transpose(const Schedule *s, const Computation *c, int *vector, int *tile);
-/* The axis to run vectors along, -1: none. */
+/* Reduction number `red` by lanes, -1: none, for several points of axis `rows` (-1: none) at a time. */
+typedef struct {
+  int red, rows;
+} Fold;
+/* Steps of the reduction, an upper estimate; 1 without one. */
+double reduction_steps(Ctx *ctx, const Computation *c);
+/* The axis to run vectors along, -1: none, and then *fold (not NULL) says whether the reduction goes by lanes. */
+int choose_vector_or_fold(const Schedule *s, const Computation *c, Fold *fold);
 int choose_vector(const Schedule *s, const Computation *c);
 /* The axis to tile beside it, along which an operand of the reduction stays, -1: none. */
 int choose_tile(const Schedule *s, const Computation *c, int vector);
 
 /* The axes of the inner loops, -1: none. Where the target is strided along the vectors, tiles go to a local array, the
- * panel, which is stored in the target's order when all are there: along the tile axis, or along the woven one, an axis of
- * few points such as the phases of a transposed convolution. */
+ * panel, which is stored in the target's order when all are there: along the tile axis, or along the woven one, an axis
+ * of few points such as the phases of a transposed convolution. */
 typedef struct {
   int vector, tile, weave;
   bool panel, panel_wanted; /* wanted: it is but too large */
 } Inner;
-#define TRANSPOSED_ROWS 16 /* elements that must lie together in the target for a transposition to be worth its code */
+#define TRANSPOSED_ROWS 16 /* elements that must lie together in the target for a transposition to be worth its code   \
+                            */
 Inner choose_inner(const Schedule *s, const Computation *c);
 
 /* Register tile: vectors across, rows down. */
@@ -61,6 +69,14 @@ Access vars_local(Schedule *s, const char *name, DType dtype, const Expr *const 
 /* The name of a variable made from var by splitting. */
 const char *split_name(Ctx *ctx, const Expr *var, const char *suffix);
 
+/* ---- schedule_fold.c: reductions in lockstep ---- */
+
+/* Where it costs less than `best` per point. */
+Fold choose_fold(const Schedule *s, const Computation *c, double best);
+/* Loops for a c that has no axes but `rows`. */
+Stmt *emit_folded(Schedule *s, const Computation *c, Fold fold);
+#define FOLDED_ROWS 4
+
 /* ---- schedule_cut.c: axes in parts ---- */
 
 typedef VEC(Computation) Pieces;
@@ -70,13 +86,14 @@ typedef VEC(Computation) Pieces;
 void schedule_split_digits(Ctx *ctx, const Computation *c, Pieces *out);
 /* Axis k cut into blocks of `size`, their number an axis of its own in front, and a rest. */
 void schedule_cut_blocks(Ctx *ctx, const Computation *c, int k, int64_t size, Pieces *out);
-/* Axis k cut into what is in front of [lo, hi), that, in which bounds of reductions do not change, and what is behind. */
+/* Axis k cut into what is in front of [lo, hi), that, in which bounds of reductions do not change, and what is behind.
+ */
 void schedule_cut_borders(Ctx *ctx, const Computation *c, int k, int64_t lo, int64_t hi, Pieces *out);
 
 /* ---- schedule_pieces.c: what becomes a piece of its own ---- */
 
-/* Moves the axes that an operand depends on which is too large for the cache to the front, so that a part of it that fits
- * serves all the others. Vectors that are more than a tile's become an axis of tiles and the vectors of one. */
+/* Moves the axes that an operand depends on which is too large for the cache to the front, so that a part of it that
+ * fits serves all the others. Vectors that are more than a tile's become an axis of tiles and the vectors of one. */
 void schedule_block_operand(const Schedule *s, const Computation *c, Pieces *out);
 /* Where tiles are to be gathered in a panel that is too large, cuts the vectors, then the rows, to what fits; rows only
  * where no reduction's bound uses them. */

@@ -131,6 +131,7 @@ bool find_interior(const Computation *c, int k, int64_t *lo, int64_t *hi) {
 /* ---- vector and tile axes ---- */
 
 #define MAX_VECTORS 8        /* of a tile of one row: enough sums to hide the time that one step takes */
+#define SCALAR_STEP 2.0      /* cost of a step without vectors */
 #define TRANSPOSED_STORE 3.0 /* cost of storing a vector as a part of a transposed tile, in vector instructions */
 
 /* Lanes of one vector: its bytes by those of the widest value a lane holds. */
@@ -164,8 +165,7 @@ static int64_t usable_extent(Ctx *ctx, const Computation *c, int k) {
   return find_interior(c, k, &lo, &hi) ? hi - lo : 0;
 }
 
-/* Steps of the reduction, an upper estimate; 1 without one. */
-static double reduction_steps(Ctx *ctx, const Computation *c) {
+double reduction_steps(Ctx *ctx, const Computation *c) {
   double steps = 1;
   for (int k = 0; k < c->n_reds; k++) {
     int64_t hi = expr_sub(ctx, c->reds[k]->b, c->reds[k]->a)->hi;
@@ -234,11 +234,12 @@ bool choose_transpose(const Schedule *s, const Computation *c, int *vector, int 
   return false;
 }
 
-int choose_vector(const Schedule *s, const Computation *c) {
+int choose_vector_or_fold(const Schedule *s, const Computation *c, Fold *fold) {
   int best = -1, tile;
+  *fold = (Fold){-1, -1};
   if (choose_transpose(s, c, &best, &tile))
     return best;
-  double best_cost = 0;
+  double best_cost = SCALAR_STEP * reduction_steps(s->ctx, c);
   for (int k = 0; k < c->n_axes; k++) {
     int64_t usable = usable_extent(s->ctx, c, k);
     if (usable < 2)
@@ -249,7 +250,13 @@ int choose_vector(const Schedule *s, const Computation *c) {
       best_cost = cost;
     }
   }
-  return best;
+  *fold = choose_fold(s, c, best_cost);
+  return fold->red >= 0 ? -1 : best;
+}
+
+int choose_vector(const Schedule *s, const Computation *c) {
+  Fold fold;
+  return choose_vector_or_fold(s, c, &fold);
 }
 
 /* An axis along which one of the factors stays, so that a tile reuses it: the one that spares more loads. */
@@ -281,7 +288,8 @@ int choose_tile(const Schedule *s, const Computation *c, int vector) {
   return best;
 }
 
-/* An axis of few points along which the target is contiguous, as the phases of a transposed convolution are; -1: none. */
+/* An axis of few points along which the target is contiguous, as the phases of a transposed convolution are; -1: none.
+ */
 static int choose_weave(const Schedule *s, const Computation *c, int vector, int tile) {
   for (int k = 0; k < c->n_axes; k++) {
     int64_t extent = var_extent(s->ctx, c->axes[k]);
@@ -323,7 +331,8 @@ static Tile tile_for(const Schedule *s, int64_t width, int64_t points, int64_t r
   int64_t all = (points + width - 1) / width;
   Tile best = {1, 1};
   double best_score = 0;
-  for (int64_t nv = 1; nv <= (rows > 1 ? 4 : MAX_VECTORS) && nv <= all && 2 * nv < registers; nv++) { /* at least one row */
+  for (int64_t nv = 1; nv <= (rows > 1 ? 4 : MAX_VECTORS) && nv <= all && 2 * nv < registers;
+       nv++) { /* at least one row */
     int64_t mr = (registers - 1 - nv) / nv;
     int64_t blocks = (rows + mr - 1) / mr;
     mr = (rows + blocks - 1) / blocks;

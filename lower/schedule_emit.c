@@ -230,11 +230,18 @@ Stmt *schedule_emit(Schedule *s, const Computation *c) {
   Inner chosen = choose_inner(s, c), at = {.vector = -1, .tile = -1, .weave = -1, .panel = chosen.panel};
   if (!chosen.panel)
     chosen.weave = -1;
+  Fold fold;
+  choose_vector_or_fold(s, c, &fold);
+  Fold folded = {fold.red, -1};
   Computation inner = *c;
   const Expr *outer[COMPUTATION_MAX_VARS];
   int n_outer = 0, n_inner = 0;
   for (int k = 0; k < c->n_axes; k++) {
-    int *place = k == chosen.vector ? &at.vector : k == chosen.tile ? &at.tile : k == chosen.weave ? &at.weave : NULL;
+    int *place = k == fold.rows       ? &folded.rows
+                 : k == chosen.vector ? &at.vector
+                 : k == chosen.tile   ? &at.tile
+                 : k == chosen.weave  ? &at.weave
+                                      : NULL;
     if (!place) {
       outer[n_outer++] = c->axes[k];
       continue;
@@ -251,7 +258,9 @@ Stmt *schedule_emit(Schedule *s, const Computation *c) {
   for (int k = 0; k < c->n_bindings; k++)
     if (uses_reduction(c, &c->bindings[k]))
       inner.bindings[inner.n_bindings++] = c->bindings[k];
-  stmt_append(&body, at.panel ? emit_panel(s, &inner, at) : emit_inner(s, &inner, at.vector, at.tile));
+  stmt_append(&body, fold.red >= 0 ? emit_folded(s, &inner, folded)
+                     : at.panel    ? emit_panel(s, &inner, at)
+                                   : emit_inner(s, &inner, at.vector, at.tile));
   while (n_outer-- > 0)
     body = stmt_loop(s->ctx, LOOP_FOR, outer[n_outer], body);
   return body;

@@ -1,9 +1,9 @@
 /* Panels: tiles computed in one order and stored in another.
  *
- * With channels in lockstep and pixels contiguous in the target, each vector of a tile would be scattered, and the phases
- * of a transposed convolution each write every s-th element of a row. Instead all tiles of a row of the target go to a
- * local array that stays in the cache, and a copy brings them to the target in its own order, whole cache lines at a time.
- * The copy is a computation like any other, scheduled as such: by tiles that are transposed in registers. */
+ * With channels in lockstep and pixels contiguous in the target, each vector of a tile would be scattered, and the
+ * phases of a transposed convolution each write every s-th element of a row. Instead all tiles of a row of the target
+ * go to a local array that stays in the cache, and a copy brings them to the target in its own order, whole cache lines
+ * at a time. The copy is a computation like any other, scheduled as such: by tiles that are transposed in registers. */
 #include "lower/schedule.h"
 
 int64_t panel_bytes(const Schedule *s, const Computation *c, Inner inner) {

@@ -11,9 +11,10 @@ static double streamed_bytes(const Access *access) {
   return bytes > LARGE_OPERAND ? bytes : 0.0;
 }
 
-/* How often an access is gone through again: points of the axes that it does not depend on but `other` does (NULL: any),
- * those of tiles and vectors aside. */
-static double rounds(const Schedule *s, const Computation *c, const Access *access, const Access *other, int vector, int tile) {
+/* How often an access is gone through again: points of the axes that it does not depend on but `other` does (NULL:
+ * any), those of tiles and vectors aside. */
+static double rounds(const Schedule *s, const Computation *c, const Access *access, const Access *other, int vector,
+                     int tile) {
   double n = 1;
   for (int k = 0; k < c->n_axes; k++)
     if (k != vector && k != tile && !access_uses(*access, c->axes[k]) && (!other || access_uses(*other, c->axes[k])))
@@ -117,7 +118,8 @@ int64_t outer_iterations(Ctx *ctx, const Computation *c, Inner inner) {
 
 /* Rows of one block where panels are to be shared among threads: whole tiles. */
 static int64_t shared_rows(const Schedule *s, const Computation *c, Inner inner, int64_t iterations) {
-  int64_t tile = choose_tile_size(s, c, inner.vector, inner.tile).rows, extent = var_extent(s->ctx, c->axes[inner.tile]);
+  int64_t tile = choose_tile_size(s, c, inner.vector, inner.tile).rows,
+          extent = var_extent(s->ctx, c->axes[inner.tile]);
   int64_t blocks = (ENOUGH_ITERATIONS + iterations - 1) / iterations, rows = (extent + blocks - 1) / blocks;
   return (rows + tile - 1) / tile * tile;
 }

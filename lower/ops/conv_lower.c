@@ -56,7 +56,8 @@ bool conv_finish(LowerCtx *lc, const Group *group, const ConvShape *s, const Exp
     args_add(&c.step_args, lower_read(lc, op->operands[1], kernel_at));
     c.step = scalar_make3(ctx, SC_FMA, scalar_arg_typed(ctx, 1, type), scalar_arg_typed(ctx, c.step_args.n, type),
                           scalar_arg_typed(ctx, 0, type));
-    c.init = scalar_const_typed(ctx, type, 0.0);
+    c.init = c.identity = scalar_const_typed(ctx, type, 0.0);
+    c.fold = scalar_make2(ctx, SC_ADD, scalar_arg_typed(ctx, 0, type), scalar_arg_typed(ctx, 1, type));
     if (bias)
       c.init = scalar_arg_typed(ctx, args_add(&c.init_args, lower_read(lc, bias, &channel_out)), type);
     root = scalar_arg_typed(ctx, 0, type);

@@ -23,6 +23,8 @@ bool lower_matmul(LowerCtx *lc, const Group *group) {
   c.init = scalar_const_typed(ctx, type, 0);
   c.step = dtype_is_float(type) ? scalar_make3(ctx, SC_FMA, x, y, acc)
                                 : scalar_make2(ctx, SC_ADD, acc, scalar_make2(ctx, SC_MUL, x, y));
+  c.identity = c.init;
+  c.fold = scalar_make2(ctx, SC_ADD, acc, x);
   c.value = lower_chain(lc, group, to, acc, &c.args, 1);
   if (!c.value)
     return false;

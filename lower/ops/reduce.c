@@ -52,6 +52,8 @@ bool lower_reduce(LowerCtx *lc, const Group *group) {
   const Scalar *acc = scalar_arg_typed(ctx, 0, type);
   c.init = reduction_start(ctx, reduction, type);
   c.step = reduction_step(ctx, reduction, acc, scalar_arg_typed(ctx, 1, type));
+  c.identity = c.init;
+  c.fold = c.step;
   const Scalar *root = reduction_finish(ctx, reduction, acc, scalar_const_typed(ctx, type, (double)count));
   c.value = lower_chain(lc, group, to, root, &c.args, 1);
   if (!c.value)

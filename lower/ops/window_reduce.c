@@ -45,6 +45,8 @@ bool lower_window_reduce(LowerCtx *lc, const Group *group) {
   const Scalar *acc = scalar_arg_typed(ctx, 0, type);
   c.init = reduction_start(ctx, reduction, type);
   c.step = reduction_step(ctx, reduction, acc, scalar_arg_typed(ctx, 1, type));
+  c.identity = c.init;
+  c.fold = c.step;
   const Scalar *root = reduction->mean ? reduction_finish(ctx, reduction, acc, divisor(lc, count, type, &c.args)) : acc;
   c.value = lower_chain(lc, group, c.axes, root, &c.args, 1);
   if (!c.value)
