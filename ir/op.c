@@ -5,12 +5,14 @@
 /* view_index by the row's traits, each a single word: only views have one. */
 #define VIEW_INDEX_OP_VIEW(family) family##_view_index
 #define VIEW_INDEX_OP_CONTRACTION(family) NULL
+#define VIEW_INDEX_OP_REDUCTION(family) NULL
 #define VIEW_INDEX_OP_COPY(family) NULL
 #define VIEW_INDEX_OP_LEAF(family) NULL
 #define VIEW_INDEX_OP_MOVE(family) NULL
 /* simplify likewise: ops that only move elements have one. */
 #define SIMPLIFY_OP_VIEW(family) family##_simplify
 #define SIMPLIFY_OP_CONTRACTION(family) NULL
+#define SIMPLIFY_OP_REDUCTION(family) NULL
 #define SIMPLIFY_OP_COPY(family) family##_simplify
 #define SIMPLIFY_OP_LEAF(family) NULL
 #define SIMPLIFY_OP_MOVE(family) family##_simplify

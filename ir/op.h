@@ -55,7 +55,9 @@ typedef enum {
   OP_COPY = 8,        /* result[i] = operand 0 at i, in another layout */
   OP_LEAF = 16,       /* no operands, no computation: constant */
   OP_MOVE = 32,       /* each element of the result is one of an operand, or a constant; takes an epilogue */
-  OP_COMPOSITE = 64   /* a formula over other ops, which expand-composites puts in its place */
+  OP_COMPOSITE = 64,  /* a formula over other ops, which expand-composites puts in its place */
+  OP_ONCE = 128,      /* reads each element of its operand once, and may compute it there */
+  OP_REDUCTION = OP_CONTRACTION | OP_ONCE
 } OpTraits;
 
 typedef enum {

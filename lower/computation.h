@@ -16,7 +16,7 @@
 #include "lower/loop.h"
 
 #define COMPUTATION_MAX_VARS 40
-#define COMPUTATION_MAX_ARGS 16
+#define COMPUTATION_MAX_ARGS 32
 #define COMPUTATION_MAX_BINDINGS 8
 
 typedef struct {

@@ -38,6 +38,19 @@ Access lower_read(LowerCtx *lc, const Value *value, const Expr *const *index) {
   return (Access){buffer, digits};
 }
 
+const Scalar *lower_value(LowerCtx *lc, const Value *value, const Expr *const *index, Args *args, int first_arg) {
+  const Op *op = value->def;
+  const Scalar *operands[OP_MAX_OPERANDS];
+  if (!lc->inlined[value->id]) {
+    int arg = args_add(args, lower_read(lc, value, index));
+    return arg < 0 ? NULL : scalar_arg_typed(lc->ctx, first_arg + arg, access_dtype(args->access[arg]));
+  }
+  for (int k = 0; k < op->def->n_operands; k++)
+    if (!(operands[k] = lower_value(lc, op->operands[k], index, args, first_arg)))
+      return NULL;
+  return op_scalar(lc->ctx, op, operands);
+}
+
 Access lower_target(LowerCtx *lc, const Group *group, const Expr *const *index) {
   const Layout *layout = group->target->type->layout;
   const Expr **digits = ARENA_ARRAY(lc->ctx->arena, const Expr *, layout->n);
@@ -54,6 +67,7 @@ static void too_much(LowerCtx *lc, const Op *op, const char *what, int most) {
 const Scalar *lower_chain(LowerCtx *lc, const Group *group, const Expr *const *index, const Scalar *root, Args *args,
                           int first_arg) {
   const Scalar *current = root;
+  int n_read = args->n;
   for (int k = 0; k < group->n_chain; k++) {
     const Op *op = group->chain[k];
     const Scalar *operands[OP_MAX_OPERANDS];
@@ -62,12 +76,11 @@ const Scalar *lower_chain(LowerCtx *lc, const Group *group, const Expr *const *i
         operands[j] = current;
         continue;
       }
-      int arg = args_add(args, lower_read(lc, op->operands[j], index));
-      if (arg < 0 || args->n > FUSE_MAX_OPERANDS) {
+      operands[j] = lower_value(lc, op->operands[j], index, args, first_arg);
+      if (!operands[j] || ++n_read > FUSE_MAX_OPERANDS) {
         too_much(lc, op, "operands", FUSE_MAX_OPERANDS);
         return NULL;
       }
-      operands[j] = scalar_arg_typed(lc->ctx, first_arg + arg, access_dtype(args->access[arg]));
     }
     current = op_scalar(lc->ctx, op, operands);
     bool many = k + 1 == FUSE_MAX_OPS;
@@ -168,6 +181,7 @@ LoopProgram *lower_module(Module *m, LowerTarget target) {
     if (op->fused)
       lc.fused[op->fused->id] = op;
   lc.often = views_read_often(&lc);
+  lc.inlined = inlined_values(&lc);
   for (size_t k = 0; k < f->params.len; k++) {
     const Value *v = f->params.data[k];
     lc.buffers[v->id] = loops_add_buffer(lc.program, v->name, v->type, BUF_INPUT, NULL);
@@ -178,7 +192,7 @@ LoopProgram *lower_module(Module *m, LowerTarget target) {
     if ((op->def->traits & OP_VIEW) && !view_is_stored(&lc, op))
       continue;
     const Op *root = group_root(&lc, op);
-    if (root && !lower_group(&lc, root))
+    if (root && !lc.inlined[op->result->id] && !lower_group(&lc, root))
       return NULL;
   }
   for (size_t k = 0; k < f->results.len; k++)

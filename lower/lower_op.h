@@ -17,6 +17,7 @@ typedef struct LowerCtx {
   Buffer **buffers; /* by value id; NULL: a view, or inside a group */
   const Op **fused; /* by value id: the op fused onto it, or NULL */
   const bool *often; /* by value id: views_read_often */
+  bool *inlined;     /* by value id: inlined_values */
 } LowerCtx;
 
 typedef struct {
@@ -33,6 +34,9 @@ typedef bool LowerFn(LowerCtx *lc, const Group *group);
 
 /* Reads a value at a logical index, through views. */
 Access lower_read(LowerCtx *lc, const Value *value, const Expr *const *index);
+/* The value at a logical index, over arguments that are added to args: SC_ARG numbers from first_arg on stand for them.
+ * What is computed where it is read (inline.c) is an expression. NULL where args has no room. */
+const Scalar *lower_value(LowerCtx *lc, const Value *value, const Expr *const *index, Args *args, int first_arg);
 Access lower_target(LowerCtx *lc, const Group *group, const Expr *const *index);
 
 /* The value the group stores at a logical index of its result, given the root op's own value (over SC_ARG numbers that
@@ -45,6 +49,11 @@ void schedule_computation(LowerCtx *lc, const Group *group, const Computation *c
 
 /* Stores the group over the axes of c, at index `at` of its result, the root's value being `root` over c->args. */
 bool lower_move(LowerCtx *lc, const Group *group, Computation *c, const Expr *const *at, const Scalar *root);
+
+/* ---- inline.c ---- */
+
+/* By value id: true where an elementwise op's value is not stored but computed by its readers. Sets lc->inlined. */
+bool *inlined_values(LowerCtx *lc);
 
 /* ---- views.c ---- */
 

@@ -101,9 +101,12 @@ static Stmt *emit_terms(const Sums *m, int red) {
   Ctx *ctx = m->s->ctx;
   const Expr *r = m->c->reds[red], *zero = expr_const(ctx, 0);
   int64_t width = var_extent(ctx, m->lane), terms = var_extent(ctx, r), blocks = terms / width;
-  const Expr *block = expr_var(ctx, split_name(ctx, r, "o"), zero, expr_const(ctx, blocks));
-  Stmt *body =
-      stmt_loop(ctx, LOOP_FOR, block, emit_step(m, red, expr_add(ctx, r->a, expr_mul_const(ctx, block, width)), width));
+  Stmt *body = emit_step(m, red, r->a, width);
+  if (blocks > 1) {
+    const Expr *block = expr_var(ctx, split_name(ctx, r, "o"), zero, expr_const(ctx, blocks));
+    body = emit_step(m, red, expr_add(ctx, r->a, expr_mul_const(ctx, block, width)), width);
+    body = stmt_loop(ctx, LOOP_FOR, block, body);
+  }
   if (terms % width)
     stmt_append(&body, emit_step(m, red, expr_add_const(ctx, r->a, blocks * width), terms % width));
   for (int k = m->c->n_reds; k-- > 0;)
@@ -134,10 +137,12 @@ static Stmt *emit_sums(Schedule *s, const Computation *c, int red, const Expr *r
     const Expr *lane = expr_var(ctx, m.lane->name, zero, expr_const(ctx, half));
     stmt_append(&body, around_rows(&m, stmt_loop(ctx, LOOP_VECTOR, lane, emit_fold(&m, lane, half))));
   }
-  Stmt *end = emit_fold(&m, zero, 1); /* lane 1 then holds what the accumulator starts from */
-  stmt_append(&end, stmt_store(ctx, sums_at(&m, one), c->init, c->init_args.access, c->init_args.n));
+  Stmt *end = emit_fold(&m, zero, 1);
   const Access last[2] = {sums_at(&m, one), sums_at(&m, zero)};
-  stmt_append(&end, stmt_store(ctx, last[1], c->fold, last, 2));
+  if (c->init != c->identity) { /* lane 1 then holds what the accumulator starts from */
+    stmt_append(&end, stmt_store(ctx, last[0], c->init, c->init_args.access, c->init_args.n));
+    stmt_append(&end, stmt_store(ctx, last[1], c->fold, last, 2));
+  }
   Access args[COMPUTATION_MAX_ARGS + 1] = {last[1]};
   memcpy(args + 1, c->args.access, (size_t)c->args.n * sizeof *args);
   stmt_append(&end, stmt_store(ctx, c->target, c->value, args, c->args.n + 1));

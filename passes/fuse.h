@@ -5,7 +5,7 @@
 #include "passes/pass.h"
 
 #define FUSE_MAX_OPS 16      /* the root and what is fused onto it */
-#define FUSE_MAX_OPERANDS 12 /* read beside the accumulator (lower/computation.h has room for 16) */
+#define FUSE_MAX_OPERANDS 12 /* read beside the accumulator (lower/computation.h has room for more, see lower/inline.c) */
 #define FUSE_MAX_NODES 1024  /* of the scalar expression, written out as a tree */
 
 #endif

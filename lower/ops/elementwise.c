@@ -10,7 +10,6 @@ bool lower_elementwise(LowerCtx *lc, const Group *group) {
   Args args = {0};
   const Scalar *operands[OP_MAX_OPERANDS];
   for (int k = 0; k < op->def->n_operands; k++)
-    operands[k] = scalar_arg_typed(lc->ctx, args_add(&args, lower_read(lc, op->operands[k], vars)),
-                                   dtype_compute(op->operands[k]->type->dtype));
+    operands[k] = lower_value(lc, op->operands[k], vars, &args, 0); /* few operands: there is room */
   return lower_pointwise(lc, group, vars, op_scalar(lc->ctx, op, operands), &args);
 }

@@ -46,14 +46,14 @@ bool lower_reduce(LowerCtx *lc, const Group *group) {
       c.axes[c.n_axes++] = to[rank++] = from[k];
     }
   }
-  args_add(&c.step_args, lower_read(lc, op->operands[0], from));
+  const Scalar *x_at = lower_value(lc, op->operands[0], from, &c.step_args, 1);
   sort_by_stride(lc, c.reds, c.n_reds, c.step_args.access[0]);
 
   const Scalar *acc = scalar_arg_typed(ctx, 0, type);
   c.init = reduction_start(ctx, reduction, type);
-  c.step = reduction_step(ctx, reduction, acc, scalar_arg_typed(ctx, 1, type));
+  c.step = reduction_step(ctx, reduction, acc, x_at);
   c.identity = c.init;
-  c.fold = c.step;
+  c.fold = reduction_step(ctx, reduction, acc, scalar_arg_typed(ctx, 1, type));
   const Scalar *root = reduction_finish(ctx, reduction, acc, scalar_const_typed(ctx, type, (double)count));
   c.value = lower_chain(lc, group, to, root, &c.args, 1);
   if (!c.value)
