@@ -6,5 +6,5 @@ bool pass_infer_layout(Unit *unit, const PassOption *options, int n_options);
 
 bool pass_infer_layout(Unit *unit, const PassOption *options, int n_options) {
   (void)options, (void)n_options;
-  return layout_assign(unit, NULL, 0);
+  return layout_assign(unit, NULL, 0, NULL);
 }

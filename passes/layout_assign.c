@@ -61,14 +61,19 @@ static bool set_layout(Unit *unit, Value *v, const Layout *layout) {
   return true;
 }
 
-static bool assign_op(Assign *a, Op *op, const LayoutWish *wishes, int n) {
+static bool assign_op(Assign *a, Op *op, const LayoutWish *wishes, int n, const Layout *choice) {
   Unit *unit = a->unit;
   if (op->def->traits & (OP_LEAF | OP_COPY))
     return true;
   LayoutPlan plan = layout_plan_of(unit->ctx, op);
   if (!layout_wish_for(unit->ctx, wishes, n, op, &plan))
     return false;
+  bool chosen = choice && !plan.wish_data && !plan.wish_out;
+  if (chosen)
+    plan.wish_data = choice;
   op->def->layout(unit->ctx, op, &plan);
+  if (chosen)
+    plan.why = "auto: least cost";
   for (int k = 0; k < op->n_operands; k++)
     if (op->operands[k] && !(op->operands[k] = in_layout(a, op, op->operands[k], plan.operand[k])))
       return false;
@@ -121,10 +126,11 @@ static bool fix_results(Unit *unit) {
   return true;
 }
 
-bool layout_assign(Unit *unit, const LayoutWish *wishes, int n) {
+bool layout_assign(Unit *unit, const LayoutWish *wishes, int n, const Layout *const *choice) {
   Assign a = {.unit = unit};
-  for (Op *op = unit->module->main->first; op; op = op->next)
-    if (!assign_op(&a, op, wishes, n))
+  int number = 0; /* of ops that stood here before: relayouts and constants are put in front of op */
+  for (Op *op = unit->module->main->first; op; op = op->next, number++)
+    if (!assign_op(&a, op, wishes, n, choice ? choice[number] : NULL))
       return false;
   return fix_results(unit) && absorb_copies(&a);
 }

@@ -18,7 +18,8 @@ bool layout_wish_for(Ctx *ctx, const LayoutWish *wishes, int n, const Op *op, La
 
 /* Walks the function in order, asks each op's layout function, gives results their layouts, inserts relayouts where an
  * operand is to be read in another layout (one per value and layout), and lets producers write boundary layouts
- * directly. */
-bool layout_assign(Unit *unit, const LayoutWish *wishes, int n);
+ * directly. choice: the data layouts that an op without a wish is to have, by its number in program order (layout_auto.h),
+ * NULL entries and NULL: as its operands are. */
+bool layout_assign(Unit *unit, const LayoutWish *wishes, int n, const Layout *const *choice);
 
 #endif

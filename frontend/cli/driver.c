@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-const BuildOptions build_defaults = {.cpu = "native", .layout = "keep", .prefix = "weft_model"};
+const BuildOptions build_defaults = {.cpu = "native", .layout = "auto", .prefix = "weft_model"};
 
 static bool unsupported_value(Ctx *ctx, const char *option, const char *value, const char *works) {
   return diag_error(ctx->diags, WEFT_UNSUPPORTED, LOC_NONE, "--%s %s is not supported by this version of weft; %s",
@@ -31,17 +31,17 @@ bool set_cpu(Ctx *ctx, void *options, const char *value) {
 }
 
 bool set_layout(Ctx *ctx, void *options, const char *value) {
-  if (strcmp(value, "auto") == 0)
-    return unsupported_value(ctx, "layout", value, "keep and wishes such as '*=NHWC' are");
   if (!*value || strpbrk(value, "{}")) /* braces would end the pass's options */
-    return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--layout %s: expected keep or wishes such as '*=NHWC'", value);
+    return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--layout %s: expected auto, keep or wishes such as '*=NHWC'",
+                      value);
   ((BuildOptions *)options)->layout = value;
   return true;
 }
 
 static bool shape_error(Ctx *ctx, const char *value) {
   return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE,
-                    "--shape %.80s: expected NAME=1x3x320x480, the sizes of an input, or NAME=N, of a dimension", value);
+                    "--shape %.80s: expected NAME=1x3x320x480, the sizes of an input, or NAME=N, of a dimension",
+                    value);
 }
 
 bool set_shape(Ctx *ctx, void *options, const char *value) {
@@ -144,7 +144,7 @@ bool build_unit(Ctx *ctx, const BuildOptions *options, Module *module, bool lowe
   Str text = str_new(ctx->arena);
   str_put(&text, "expand-composites,fold-constants,canonicalize,cse,dce,fold-batch-norm,infer-layout");
   if (strcmp(options->layout, "keep") != 0)
-    str_printf(&text, ",convert-layout{%s}", options->layout);
+    str_printf(&text, ",convert-layout{%s,vector-bytes=%d}", options->layout, cpu->lower.vector_bytes);
   str_put(&text, ",fold-constants,dce,legalize{target=cpu},fuse");
   if (lowered)
     str_printf(&text, ",lower{vector-bytes=%d,registers=%d},plan", cpu->lower.vector_bytes, cpu->lower.registers);

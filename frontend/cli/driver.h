@@ -31,7 +31,7 @@ bool set_verbose(Ctx *ctx, void *options, const char *value);
 
 #define BUILD_OPTION_ROWS                                                                                              \
   {"cpu", "NAME", "CPU to compile for: native (default), x86-64-v2, -v3, -v4, or a name of `weft targets`", set_cpu},  \
-      {"layout", "WISHES", "keep (default), or OP=DATA[:KERNEL[:OUT]],...: '*=NHWC', conv2d_transpose=NHWC:HWIO",      \
+      {"layout", "WISHES", "auto (default), keep, OP=DATA[:KERNEL[:OUT]],...: '*=NHWC', conv2d_transpose=NHWC:HWIO", \
        set_layout},                                                                                                    \
       {"shape", "NAME=1x3x320x480", "sizes of an input that the model leaves open; or NAME=N of a dimension", set_shape}, \
       {"precision", "TYPE", "f32", set_precision},                                                                     \

@@ -180,7 +180,7 @@ class Tests:
             self.refuse(4, [command], command, "tiny.yaml")
         compile = ["compile", "tiny.yaml", "-o", "out.so"]
         for options in [["--target", t] for t in ("cuda", "opencl", "c")] + [["--emit", e] for e in (
-                "c", "cuda", "ptx", "cubin", "opencl")] + [["--layout", "auto"], ["--precision", "bf16"], ["--shape", "N=1"],
+                "c", "cuda", "ptx", "cubin", "opencl")] + [["--precision", "bf16"], ["--shape", "N=1"],
                                                           ["--gpu", "sm_90"], ["--offload", "onednn"], ["--check"]]:
             self.refuse(4, options[:1], *compile, *options)
         self.refuse(4, ["--shape"], "run", "tiny.yaml", "--shape", "N=1")
