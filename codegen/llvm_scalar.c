@@ -119,6 +119,19 @@ static LLVMValueRef build_division(Gen *g, const Scalar *s, LLVMValueRef a, LLVM
   return llvm.BuildSelect(b, by_zero, zero, result, "");
 }
 
+/* LLVM's shifts by the width or more are poison. */
+static LLVMValueRef build_shift(Gen *g, const Scalar *s, LLVMValueRef a, LLVMValueRef by) {
+  LLVMBuilderRef b = g->builder;
+  LLVMTypeRef element = gen_compute_type(g, s->dtype);
+  LLVMValueRef last = gen_int_like(g, element, a, 8 * (int)dtype_size(s->dtype) - 1);
+  LLVMValueRef too_far = llvm.BuildICmp(b, LLVMIntUGT, by, last, ""); /* of signed types those below 0 too */
+  LLVMValueRef safe = llvm.BuildSelect(b, too_far, last, by, "");
+  if (s->op == SC_SHR && dtype_is_signed(s->dtype))
+    return llvm.BuildAShr(b, a, safe, "");
+  LLVMValueRef result = s->op == SC_SHL ? llvm.BuildShl(b, a, safe, "") : llvm.BuildLShr(b, a, safe, "");
+  return llvm.BuildSelect(b, too_far, llvm.ConstNull(llvm.TypeOf(a)), result, "");
+}
+
 static LLVMValueRef build_int(Gen *g, const Scalar *s, LLVMValueRef *x) {
   LLVMBuilderRef b = g->builder;
   bool is_signed = dtype_is_signed(s->dtype);
@@ -156,6 +169,9 @@ static LLVMValueRef build_int(Gen *g, const Scalar *s, LLVMValueRef *x) {
     return llvm.BuildXor(b, x[0], x[1], "");
   case SC_NOT:
     return llvm.BuildXor(b, x[0], gen_int_like(g, gen_compute_type(g, s->dtype), x[0], -1), "");
+  case SC_SHL:
+  case SC_SHR:
+    return build_shift(g, s, x[0], x[1]);
   default:
     WEFT_UNREACHABLE();
   }

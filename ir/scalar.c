@@ -69,6 +69,9 @@ static const char *wrong_type(ScalarOp op, DType dtype) {
   case SC_XOR:
   case SC_NOT:
     return dtype_is_float(dtype) ? "a float stands where a bool or an integer is expected" : NULL;
+  case SC_SHL:
+  case SC_SHR:
+    return dtype_is_int(dtype) ? NULL : "this operation takes integers";
   case SC_SQRT:
   case SC_EXP2I:
   case SC_EXPONENT:

@@ -9,9 +9,10 @@
  * Every value has an element type. f16 and bf16 are types of storage only: a load widens them to f32, a store rounds
  * (ties to even); dtype_compute() says so. Operands of an operation have one type; a number in the text takes that of
  * the other operands. Comparisons give bool; select's first operand is bool; and, or, xor, not work on bool and on
- * integers, arithmetic on floats and integers; sqrt, exp2i, exponent and intrinsics on floats.
+ * integers, shl and shr on integers, arithmetic on floats and integers; sqrt, exp2i, exponent and intrinsics on floats.
  * Integers wrap; x / 0 = 0 and mod(x, 0) = 0; INT_MIN / -1 = INT_MIN; division rounds toward zero, and mod has the sign
- * of its first operand (floats: as fmod). round is to the nearest, ties to even.
+ * of its first operand (floats: as fmod). round is to the nearest, ties to even. shr fills with the sign of signed types;
+ * shifted by less than 0, or by the type's width or more, no bit of x is left: 0, or of shr -1 where x < 0.
  * A cast saturates from float to integer (toward zero, NaN: 0), wraps between integers, and gives x != 0 to bool.
  *
  * Semantics: IEEE 754; comparisons with NaN are false (ne: true); select(c, a, b) evaluates both; min(a, b) is

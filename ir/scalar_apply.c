@@ -54,6 +54,16 @@ static int64_t int_division(ScalarOp op, DType dtype, int64_t a, int64_t b) {
   return div ? a / b : a % b;
 }
 
+/* A value narrower than 64 bits is extended, so that shr of it is that of 64 bits. */
+static int64_t int_shift(ScalarOp op, DType dtype, int64_t a, int64_t by) {
+  bool too_far = by < 0 || by >= 8 * (int64_t)dtype_size(dtype);
+  if (op == SC_SHL)
+    return too_far ? 0 : wrap(dtype, (uint64_t)a << by);
+  if (dtype == DT_U64)
+    return too_far ? 0 : (int64_t)((uint64_t)a >> by);
+  return a >> (too_far ? 63 : by);
+}
+
 static int64_t int_operation(ScalarOp op, DType dtype, int64_t a, int64_t b, int64_t c) {
   switch (op) {
   case SC_ADD:
@@ -87,6 +97,9 @@ static int64_t int_operation(ScalarOp op, DType dtype, int64_t a, int64_t b, int
     return a ^ b;
   case SC_NOT:
     return wrap(dtype, ~(uint64_t)a);
+  case SC_SHL:
+  case SC_SHR:
+    return int_shift(op, dtype, a, b);
   default:
     WEFT_UNREACHABLE();
   }

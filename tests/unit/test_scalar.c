@@ -81,6 +81,7 @@ START_TEST(bad_text) {
       {"-(y < z)", "a comparison stands where a number is expected"},
       {"and(x, y)", "a float stands where a bool or an integer is expected"},
       {"sqrt(i32(x))", "this operation takes floats"},
+      {"shl(x, y)", "this operation takes integers"},
       {"exp(i32(x))", "this function takes floats"},
       {"f16(x)", "no value is computed in this type"},
       {"cast(x)", "'cast' is not a function"},
@@ -369,6 +370,28 @@ START_TEST(integers_divide) {
   ck_assert_int_eq(ints("select(x < y, 1, 2)", DT_U64, 1, -1), 1);
   ck_assert_int_eq(ints("select(x < y, 1, 2)", DT_I64, 1, -1), 2);
   ck_assert_int_eq(ints("max(x, y)", DT_U64, 1, -1), -1);
+}
+END_TEST
+
+START_TEST(shifts) {
+  ck_assert_int_eq(ints("shl(x, y)", DT_U8, 0x81, 1), 2);
+  ck_assert_int_eq(ints("shl(x, y)", DT_I8, 0x41, 1), -126);
+  ck_assert_int_eq(ints("shl(x, y)", DT_I64, 1, 63), INT64_MIN);
+  ck_assert_int_eq(ints("shr(x, y)", DT_U8, 0x81, 7), 1);
+  ck_assert_int_eq(ints("shr(x, y)", DT_I8, -128, 7), -1);
+  ck_assert_int_eq(ints("shr(x, y)", DT_I32, -7, 1), -4);
+  ck_assert_int_eq(ints("shr(x, y)", DT_U64, -1, 63), 1);
+  for (int k = 2; k < N_TYPES - 1; k++) {
+    DType dtype = compute_types[k];
+    int width = 8 * (int)dtype_size(dtype);
+    for (int by = -1; by <= width; by += width + 1) {
+      int64_t y = scalar_value_cast((ScalarValue){.i = by}, DT_I64, dtype).i;
+      ck_assert_int_eq(ints("shl(x, y)", dtype, 5, y), 0);
+      ck_assert_int_eq(ints("shr(x, y)", dtype, 5, y), 0);
+      if (dtype_is_signed(dtype))
+        ck_assert_int_eq(ints("shr(x, y)", dtype, -5, y), -1);
+    }
+  }
 }
 END_TEST
 
@@ -693,6 +716,7 @@ Suite *suite_scalar(void) {
   tcase_set_timeout(types, 60);
   tcase_add_test(types, integers_wrap);
   tcase_add_test(types, integers_divide);
+  tcase_add_test(types, shifts);
   tcase_add_test(types, logic);
   tcase_add_test(types, doubles_keep_their_digits);
   tcase_add_test(types, casts);
