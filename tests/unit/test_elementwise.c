@@ -105,6 +105,16 @@ START_TEST(comparisons_and_choices) {
 }
 END_TEST
 
+/* By a negative number, or by the width and more, nothing is left but the sign. */
+START_TEST(shifts) {
+  EXPECT(BINARY(OP_SHIFT_LEFT, OF(DT_U8, 16, 4, 1, 255, 1), OF(DT_U8, 1, 2, 7, 4, 8)), 32, 16, 128, 240, 0);
+  EXPECT(BINARY(OP_SHIFT_LEFT, OF(DT_I16, 3, -3, 1, 1), OF(DT_I16, 14, 1, 15, -1)), -16384, -6, -32768, 0);
+  EXPECT(BINARY(OP_SHIFT_RIGHT, OF(DT_U32, 16, 4294967295, 1), OF(DT_U32, 2, 31, 32)), 4, 1, 0);
+  EXPECT(BINARY(OP_SHIFT_RIGHT, OF(DT_I8, 16, -16, -1, 100, -100), OF(DT_I8, 2, 2, 7, 8, -1)), 4, -4, -1, 0, -1);
+  EXPECT(BINARY(OP_SHIFT_RIGHT, OF(DT_I64, -0x1p40, 0x1p40), OF(DT_I64, 38, 64)), -4, 0);
+}
+END_TEST
+
 START_TEST(casts) {
   Tensor *f = OF(DT_F32, -1.9, 2.9, 300, NAN, INFINITY);
   EXPECT(eval(OP_CAST, f, NULL, NULL, DT_I8), -1, 2, 127, 0, 127);
@@ -195,6 +205,7 @@ Suite *suite_elementwise(void) {
   tcase_add_test(tc, division_and_remainder);
   tcase_add_test(tc, largest_and_smallest);
   tcase_add_test(tc, comparisons_and_choices);
+  tcase_add_test(tc, shifts);
   tcase_add_test(tc, casts);
   tcase_add_test(tc, narrow_floats);
   tcase_add_test(tc, roundings);
