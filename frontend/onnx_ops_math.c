@@ -109,6 +109,17 @@ bool onnx_bits(ImportNode *n) {
   return logic_or_bits(n, true);
 }
 
+bool onnx_bit_shift(ImportNode *n) {
+  Value *x = node_in(n, 0), *by = node_in(n, 1);
+  if (!node_attr(n, "direction"))
+    return node_error(n, WEFT_MALFORMED, "attribute 'direction' is missing");
+  bool right = node_word(n, "direction", "LEFT|RIGHT") == 1;
+  if (!n->failed && n->im->opset < 28 &&
+      !expect_kind(n, dtype_is_int(x->type->dtype) && !dtype_is_signed(x->type->dtype), "integers without sign"))
+    return false;
+  return node_result(n, 0, NODE_MAKE(n, right ? OP_SHIFT_RIGHT : OP_SHIFT_LEFT, x, by));
+}
+
 bool onnx_mod(ImportNode *n) {
   Value *a = node_in(n, 0), *b = node_in(n, 1);
   bool fmod = node_flag(n, "fmod", false);

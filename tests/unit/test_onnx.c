@@ -466,6 +466,24 @@ START_TEST(by_position) {
 }
 END_TEST
 
+START_TEST(bit_shifts) {
+  add_ints("b", INTS(3, 2, 1, 64));
+  add_input("x", INT64, INTS(4));
+  add_input("u", UINT8, INTS(4));
+  ADD_NODE("BitShift x,b -> left", attr_text(ctx, "direction", "LEFT"));
+  ADD_NODE("BitShift b,x -> right", attr_text(ctx, "direction", "RIGHT"));
+  ADD_NODE("BitShift u,u -> own", attr_text(ctx, "direction", "LEFT"));
+  const char *outputs[] = {"left", "right", "own"};
+  for (int k = 0; k < 3; k++)
+    add_output(outputs[k]);
+  Tensor **t = evaluate(import_well(28));
+  EXPECT_VALUES(t[0], 0, 4, 4, 0);
+  EXPECT_VALUES(t[1], 3, 1, 0, 8);
+  EXPECT_VALUES(t[2], 0, 2, 8, 24);
+  refuse(27, WEFT_MALFORMED, "node 'left': error: BitShift: operand 1, 'x', is i64[4], expected integers without sign");
+}
+END_TEST
+
 /* ---- windows ---- */
 
 enum { NOTSET, SAME_UPPER, SAME_LOWER, VALID };
@@ -584,6 +602,7 @@ Suite *suite_onnx(void) {
   tcase_add_test(t, old_and_new);
   tcase_add_test(t, softmax_by_opset);
   tcase_add_test(t, by_position);
+  tcase_add_test(t, bit_shifts);
   tcase_add_loop_test(t, transposed_padding, 0, (int)(sizeof transposed / sizeof *transposed));
   tcase_add_loop_test(t, same_padding, 0, (int)(sizeof same / sizeof *same));
   tcase_add_test(t, no_model);
