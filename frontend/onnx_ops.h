@@ -19,6 +19,8 @@ Value *node_transpose(ImportNode *n, Value *x, const int64_t *perm);
 Value *node_broadcast(ImportNode *n, Value *x, const int64_t *shape, int rank);
 /* The vector x as the operand along axis `axis` of a tensor of this rank: [C,1,1]. */
 Value *node_along(ImportNode *n, Value *x, int axis, int rank);
+/* x[.., begin:end, ..] along axis. */
+Value *node_slice(ImportNode *n, Value *x, int axis, int64_t begin, int64_t end);
 /* A view of the content in a tensor of this shape, all elements v. */
 Value *node_filled(ImportNode *n, DType dtype, double v, const int64_t *shape, int rank);
 /* Extents of v; room for WEFT_MAX_RANK. */

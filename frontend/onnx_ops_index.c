@@ -97,11 +97,8 @@ bool onnx_gather_nd(ImportNode *n) {
     if (k < batch) {
       part = node_positions(n, extents[k], k, last);
     } else {
-      Op *op = NODE_OP(n, OP_SLICE, indices);
-      op_set_ints(n->im->ctx, op, "begins", (const int64_t[]){k - batch}, 1);
-      op_set_ints(n->im->ctx, op, "ends", (const int64_t[]){k - batch + 1}, 1);
-      op_set_ints(n->im->ctx, op, "axes", (const int64_t[]){last}, 1);
-      part = index = from_begin(n, node_reshape(n, node_finish(n, op), of, last), extents[k]);
+      Value *column = node_slice(n, indices, last, k - batch, k - batch + 1);
+      part = index = from_begin(n, node_reshape(n, column, of, last), extents[k]);
     }
     part = scaled(n, part, stride);
     place = place ? NODE_MAKE(n, OP_ADD, place, part) : part;

@@ -7,7 +7,7 @@ static Value *along_axis(ImportNode *n, Value *v, const Value *x, int64_t axis) 
   if (n->failed || node_rank(v) == 0)
     return v;
   if (node_rank(v) != 1) {
-    node_error(n, WEFT_UNSUPPORTED, "a scale or zero point is %s; blocks are not supported, one number or a list is",
+    node_error(n, WEFT_UNSUPPORTED, "a scale or zero point is %s; without blocks one number or a list is supported",
                type_text(n->im->ctx, v->type));
     return NULL;
   }
@@ -20,31 +20,71 @@ static Value *along_axis(ImportNode *n, Value *v, const Value *x, int64_t axis) 
   return node_along(n, v, at, node_rank(x));
 }
 
-static int64_t quantized_axis(ImportNode *n) {
-  int64_t axis = n->im->opset >= 13 ? node_int(n, "axis", 1) : 1;
-  if (n->im->opset >= 21 && node_int(n, "block_size", 0) != 0)
-    node_error(n, WEFT_UNSUPPORTED, "attribute 'block_size': blocks are not supported");
-  return axis;
+/* How scales and zero points lie along x: axis, and of blocks the number of elements that share one, else 0. */
+typedef struct {
+  int64_t axis, block;
+} Spread;
+
+static Spread spread_of(ImportNode *n) {
+  Spread s = {.axis = n->im->opset >= 13 ? node_int(n, "axis", 1) : 1};
+  if (n->im->opset >= 21)
+    s.block = node_int(n, "block_size", 0);
+  if (s.block < 0)
+    node_error(n, WEFT_MALFORMED, "attribute 'block_size' is %lld, expected a number from 0", (long long)s.block);
+  return s;
+}
+
+/* A scale or zero point of blocks as an operand of x's shape, without a copy: each repeated block times, the last block
+ * cut where x ends. Axes before and behind are taken together: a block needs one axis more. */
+static Value *along_blocks(ImportNode *n, Value *v, const Value *x, Spread s) {
+  int64_t shape[WEFT_MAX_RANK], outer = 1, inner = 1;
+  int rank = node_rank(x), axis = node_axis(n, s.axis, rank, "axis");
+  if (n->failed)
+    return NULL;
+  node_shape(x, shape);
+  int64_t extent = shape[axis], blocks = extent / s.block + (extent % s.block != 0);
+  bool fits = node_rank(v) == rank;
+  for (int k = 0; k < rank; k++) {
+    fits = fits && node_extent(v, k) == (k == axis ? blocks : shape[k]);
+    *(k < axis ? &outer : &inner) *= k == axis ? 1 : shape[k];
+  }
+  if (!fits) {
+    node_error(n, WEFT_MALFORMED, "a scale or zero point is %s, which does not fit %s in blocks of %lld along axis %d",
+               type_text(n->im->ctx, v->type), type_text(n->im->ctx, x->type), (long long)s.block, axis);
+    return NULL;
+  }
+  int64_t block = s.block < extent ? s.block : extent, whole = blocks * block;
+  v = node_reshape(n, v, (int64_t[]){outer, blocks, 1, inner}, 4);
+  v = node_broadcast(n, v, (int64_t[]){outer, blocks, block, inner}, 4);
+  v = node_reshape(n, v, (int64_t[]){outer, whole, inner}, 3);
+  if (whole != extent)
+    v = node_slice(n, v, 1, 0, extent);
+  return node_reshape(n, v, shape, rank);
+}
+
+static Value *spread(ImportNode *n, Value *v, const Value *x, Spread s) {
+  return s.block && v ? along_blocks(n, v, x, s) : along_axis(n, v, x, s.axis);
 }
 
 /* (x - zero_point) * scale */
 bool onnx_dequantize(ImportNode *n) {
   Value *x = node_in(n, 0), *scale = node_in(n, 1), *zero = node_in(n, 2);
-  int64_t axis = quantized_axis(n), to = n->im->opset >= 23 ? node_int(n, "output_dtype", 0) : 0;
+  Spread s = spread_of(n);
+  int64_t to = n->im->opset >= 23 ? node_int(n, "output_dtype", 0) : 0;
   if (n->failed)
     return false;
   DType result = to ? node_dtype(n, to, "attribute 'output_dtype'") : scale->type->dtype;
   Value *v = node_cast(n, x, DT_F32);
   if (zero)
-    v = NODE_MAKE(n, OP_SUB, v, along_axis(n, node_cast(n, zero, DT_F32), x, axis));
-  v = NODE_MAKE(n, OP_MUL, v, along_axis(n, node_cast(n, scale, DT_F32), x, axis));
+    v = NODE_MAKE(n, OP_SUB, v, spread(n, node_cast(n, zero, DT_F32), x, s));
+  v = NODE_MAKE(n, OP_MUL, v, spread(n, node_cast(n, scale, DT_F32), x, s));
   return node_result(n, 0, node_cast(n, v, result));
 }
 
 /* saturate(round(x / scale) + zero_point) */
 bool onnx_quantize(ImportNode *n) {
   Value *x = node_in(n, 0), *scale = node_in(n, 1), *zero = node_in(n, 2);
-  int64_t axis = quantized_axis(n);
+  Spread s = spread_of(n);
   int64_t to = n->im->opset >= 21 ? node_int(n, "output_dtype", 0) : 0;
   if (n->im->opset >= 19)
     node_flag(n, "saturate", true); /* of float8 types */
@@ -57,10 +97,10 @@ bool onnx_quantize(ImportNode *n) {
     return node_error(n, WEFT_MALFORMED, "attribute 'output_dtype' is %s, but the zero point is %s", dtype_name(result),
                       type_text(n->im->ctx, zero->type));
   result = zero ? zero->type->dtype : result;
-  Value *v = NODE_MAKE(n, OP_DIV, node_cast(n, x, DT_F32), along_axis(n, node_cast(n, scale, DT_F32), x, axis));
+  Value *v = NODE_MAKE(n, OP_DIV, node_cast(n, x, DT_F32), spread(n, node_cast(n, scale, DT_F32), x, s));
   v = NODE_MAKE(n, OP_ROUND, v);
   if (zero)
-    v = NODE_MAKE(n, OP_ADD, v, along_axis(n, node_cast(n, zero, DT_F32), x, axis));
+    v = NODE_MAKE(n, OP_ADD, v, spread(n, node_cast(n, zero, DT_F32), x, s));
   return node_result(n, 0, node_cast(n, v, result));
 }
 

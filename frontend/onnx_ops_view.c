@@ -239,6 +239,11 @@ static Value *slice(ImportNode *n, Value *x, Ints begins, Ints ends, Ints axes, 
   return node_finish(n, op);
 }
 
+Value *node_slice(ImportNode *n, Value *x, int axis, int64_t begin, int64_t end) {
+  int64_t along = axis;
+  return slice(n, x, (Ints){true, 1, &begin}, (Ints){true, 1, &end}, (Ints){true, 1, &along}, (Ints){0});
+}
+
 bool onnx_slice(ImportNode *n) {
   bool old = n->im->opset < 10;
   Value *x = node_in(n, 0);

@@ -484,6 +484,26 @@ START_TEST(bit_shifts) {
 }
 END_TEST
 
+/* Blocks of 3 along the middle axis, of extent 4: the second one is cut. */
+START_TEST(quantized_blocks) {
+  const int64_t wide[] = {1, 2, 2};
+  const float scales[] = {1, 2, 4, 8};
+  add_input("q", INT8, INTS(1, 4, 2));
+  put_message(&graph, 5, tensor_floats(ctx, "s", wide, 3, scales, 4));
+  put_message(&graph, 5, tensor_floats(ctx, "s2", INTS(2), scales, 2));
+  ADD_NODE("DequantizeLinear q,s -> x", attr_int(ctx, "block_size", 3));
+  ADD_NODE("QuantizeLinear x,s -> y", attr_int(ctx, "block_size", 3));
+  add_output("x");
+  add_output("y");
+  Tensor **t = evaluate(import_well(21));
+  EXPECT_VALUES(t[0], 0, 2, 2, 6, 4, 10, 24, 56);
+  EXPECT_VALUES(t[1], 0, 1, 2, 3, 4, 5, 6, 7);
+  ADD_NODE("DequantizeLinear q,s2 -> z", attr_int(ctx, "block_size", 3));
+  add_output("z");
+  refuse(21, WEFT_MALFORMED, "a scale or zero point is f32[2], which does not fit i8[1,4,2] in blocks of 3 along axis 1");
+}
+END_TEST
+
 /* ---- windows ---- */
 
 enum { NOTSET, SAME_UPPER, SAME_LOWER, VALID };
@@ -603,6 +623,7 @@ Suite *suite_onnx(void) {
   tcase_add_test(t, softmax_by_opset);
   tcase_add_test(t, by_position);
   tcase_add_test(t, bit_shifts);
+  tcase_add_test(t, quantized_blocks);
   tcase_add_loop_test(t, transposed_padding, 0, (int)(sizeof transposed / sizeof *transposed));
   tcase_add_loop_test(t, same_padding, 0, (int)(sizeof same / sizeof *same));
   tcase_add_test(t, no_model);
