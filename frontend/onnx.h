@@ -10,7 +10,7 @@
 #include "frontend/onnx_wire.h"
 #include "frontend/source.h"
 
-#define ONNX_OLDEST_OPSET 7
+#define ONNX_OLDEST_OPSET 1
 #define ONNX_NEWEST_OPSET 28
 
 struct ImportNode;

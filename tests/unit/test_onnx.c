@@ -102,7 +102,9 @@ START_TEST(opsets) {
   add_output("y");
   import_well(7);
   import_well(28);
-  refuse(6, WEFT_UNSUPPORTED, "is made for opset 6 of the ONNX operators; supported are 7 to 28");
+  refuse(5, WEFT_UNSUPPORTED, "not supported in opset 5: Relu (node 'y')");
+  refuse(0, WEFT_UNSUPPORTED, "is made for opset 0 of the ONNX operators; supported are 1 to 28");
+  refuse(29, WEFT_UNSUPPORTED, "is made for opset 29 of the ONNX operators; supported are 1 to 28");
   teardown();
   setup();
   add_input("x", FLOAT, INTS(2));
