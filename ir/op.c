@@ -9,6 +9,7 @@
 #define VIEW_INDEX_OP_COPY(family) NULL
 #define VIEW_INDEX_OP_LEAF(family) NULL
 #define VIEW_INDEX_OP_MOVE(family) NULL
+#define VIEW_INDEX_OP_ORDERED(family) NULL
 /* simplify likewise: ops that only move elements have one. */
 #define SIMPLIFY_OP_VIEW(family) family##_simplify
 #define SIMPLIFY_OP_CONTRACTION(family) NULL
@@ -16,6 +17,7 @@
 #define SIMPLIFY_OP_COPY(family) family##_simplify
 #define SIMPLIFY_OP_LEAF(family) NULL
 #define SIMPLIFY_OP_MOVE(family) family##_simplify
+#define SIMPLIFY_OP_ORDERED(family) NULL
 
 /* In parentheses while they travel through macros, so that their commas part nothing. */
 #define BRACES(...) {__VA_ARGS__}

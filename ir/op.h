@@ -56,7 +56,8 @@ typedef enum {
   OP_LEAF = 16,       /* no operands, no computation: constant */
   OP_MOVE = 32,       /* each element of the result is one of an operand, or a constant; takes an epilogue */
   OP_COMPOSITE = 64,  /* a formula over other ops, which expand-composites puts in its place */
-  OP_ONCE = 128,      /* reads each element of its operand once, and may compute it there */
+  OP_ORDERED = 128,   /* computed in an order of its own, by nests that take no epilogue */
+  OP_ONCE = 256,      /* reads each element of its operand once, and may compute it there */
   OP_REDUCTION = OP_CONTRACTION | OP_ONCE
 } OpTraits;
 

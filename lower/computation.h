@@ -8,6 +8,13 @@
  * substitution: the constructors of ir/expr.h simplify, so that e.g. the tap bounds of an interior point become
  * constants by themselves once the axis is restricted to the interior.
  *
+ * In place (scatter), the accumulator is the target itself, which earlier nests have stored; its index may use the
+ * reductions and bindings, which is why those run in order:
+ *
+ *   for every point of the axes and, innermost, of the reductions:  target = step(target, ...)
+ *
+ * The index of the target must name every axis, since axes are independent of one another.
+ *
  * An index that is itself read from memory (gather, resampling tables) is a binding: a variable with its range, and the
  * integer that it is bound to. Accesses use the variable like any other. */
 #ifndef WEFT_LOWER_COMPUTATION_H
@@ -37,6 +44,7 @@ typedef struct Computation {
   const Expr *reds[COMPUTATION_MAX_VARS];
   Binding bindings[COMPUTATION_MAX_BINDINGS];
   bool reduces;       /* false: no accumulator, no reds */
+  bool in_place;      /* of one that reduces: step and step_args alone count, of init, value and args none */
   const Scalar *init; /* the accumulator's first value, of its type; SC_ARG(k) is init_args.access[k] */
   Args init_args;
   const Scalar *step; /* SC_ARG(0) is the accumulator, SC_ARG(k + 1) is step_args.access[k] */

@@ -41,15 +41,21 @@ static void sort_axes(Ctx *ctx, Computation *c) {
     }
 }
 
-/* Makes the outermost loops parallel, as long as they are alone in their block, do not depend on each other, and have
- * not enough iterations yet. Loops alone in their block run over axes, which are independent: a reduction always stands
- * between the accumulator's declaration and its store. */
-static void mark_parallel(Schedule *s, Stmt *body) {
+static bool is_reduction(const Computation *c, const Expr *var) {
+  for (int k = 0; k < c->n_reds; k++)
+    if (c->reds[k] == var)
+      return true;
+  return false;
+}
+
+/* Makes the outermost loops parallel, as long as they are alone in their block, run over axes, do not depend on each
+ * other, and have not enough iterations yet. */
+static void mark_parallel(const Schedule *s, const Computation *c, Stmt *body) {
   const Expr *above[COMPUTATION_MAX_VARS];
   int n = 0;
   int64_t iterations = 1;
   for (Stmt *l = body; l && l->kind == ST_LOOP && l->loop == LOOP_FOR && !l->next; l = l->body) {
-    if (iterations >= PARALLEL_ITERATIONS)
+    if (iterations >= PARALLEL_ITERATIONS || is_reduction(c, l->var))
       return;
     for (int k = 0; k < n; k++)
       if (expr_uses(l->var->a, above[k]) || expr_uses(l->var->b, above[k]))
@@ -75,7 +81,7 @@ static void emit_pieces(Schedule *s, const Group *group, const Pieces *pieces) {
       stmt_append(&small, nest.body);
       continue;
     }
-    mark_parallel(s, nest.body);
+    mark_parallel(s, c, nest.body);
     loops_add_nest(p, group->result->name, group->what, loc)->body = nest.body;
   }
   if (small)

@@ -189,7 +189,7 @@ static double access_cost(Ctx *ctx, Access access, const Expr *var, double lanes
 /* Cost of storing one vector along axis k: where another axis is contiguous in the target, of transposing it. */
 static double store_cost(const Schedule *s, const Computation *c, int k, double lanes) {
   double cost = access_cost(s->ctx, c->target, c->axes[k], lanes);
-  for (int j = 0; j < c->n_axes && c->reduces && cost > TRANSPOSED_STORE; j++)
+  for (int j = 0; j < c->n_axes && c->reduces && !c->in_place && cost > TRANSPOSED_STORE; j++)
     if (j != k && access_move(s->ctx, c->target, c->axes[j]) == MOVE_UNIT && usable_extent(s->ctx, c, j) >= 2)
       cost = TRANSPOSED_STORE;
   return cost;
@@ -316,7 +316,7 @@ static int64_t contiguous_run(const Schedule *s, const Computation *c, Inner inn
 Inner choose_inner(const Schedule *s, const Computation *c) {
   Inner r = {.vector = choose_vector(s, c), .weave = -1};
   r.tile = choose_tile(s, c, r.vector);
-  if (!c->reduces || r.vector < 0 || access_move(s->ctx, c->target, c->axes[r.vector]) != MOVE_STRIDED)
+  if (!c->reduces || c->in_place || r.vector < 0 || access_move(s->ctx, c->target, c->axes[r.vector]) != MOVE_STRIDED)
     return r;
   bool rows_along = r.tile >= 0 && access_move(s->ctx, c->target, c->axes[r.tile]) == MOVE_UNIT;
   if (!rows_along)

@@ -76,15 +76,9 @@ static Stmt *emit_binding(Ctx *ctx, const Binding *b) {
   return stmt_index(ctx, b->var, b->value, b->args.access, b->args.n);
 }
 
-/* One tile: row in 0..rows and lane in 0..lanes are what is left of the axes (NULL: one). */
-static Stmt *emit_tile(Schedule *s, const Computation *c, const Expr *row, const Expr *lane) {
+/* The loops of the reductions around acc = step(acc, ...). */
+static Stmt *emit_steps(Schedule *s, const Computation *c, Access acc, const Expr *row, const Expr *lane) {
   Ctx *ctx = s->ctx;
-  if (!c->reduces)
-    return emit_finish(s, c, row, lane, &c->args);
-  Access acc = tile_local(s, "acc", c->init->dtype, row, lane);
-  Stmt *body = stmt_local(ctx, acc.buffer);
-  stmt_append(&body, tile_store(s, row, lane, acc, c->init, &c->init_args));
-
   Args step = prepend(acc, &c->step_args);
   Stmt *reduce = NULL;
   for (int k = 0; k < c->n_bindings; k++)
@@ -93,7 +87,20 @@ static Stmt *emit_tile(Schedule *s, const Computation *c, const Expr *row, const
   stmt_append(&reduce, tile_store(s, row, lane, acc, c->step, &step));
   for (int k = c->n_reds; k-- > 0;)
     reduce = stmt_loop(ctx, LOOP_FOR, c->reds[k], reduce);
-  stmt_append(&body, reduce);
+  return reduce;
+}
+
+/* One tile: row in 0..rows and lane in 0..lanes are what is left of the axes (NULL: one). */
+static Stmt *emit_tile(Schedule *s, const Computation *c, const Expr *row, const Expr *lane) {
+  Ctx *ctx = s->ctx;
+  if (!c->reduces)
+    return emit_finish(s, c, row, lane, &c->args);
+  if (c->in_place)
+    return emit_steps(s, c, c->target, row, lane);
+  Access acc = tile_local(s, "acc", c->init->dtype, row, lane);
+  Stmt *body = stmt_local(ctx, acc.buffer);
+  stmt_append(&body, tile_store(s, row, lane, acc, c->init, &c->init_args));
+  stmt_append(&body, emit_steps(s, c, acc, row, lane));
 
   Args finish = prepend(acc, &c->args);
   stmt_append(&body, emit_finish(s, c, row, lane, &finish));
