@@ -58,6 +58,19 @@ Access lower_target(LowerCtx *lc, const Group *group, const Expr *const *index) 
   return (Access){group->target, digits};
 }
 
+Binding lower_index(LowerCtx *lc, const char *name, Access given, Dim extent) {
+  Ctx *ctx = lc->ctx;
+  Binding b = {.var = expr_var(ctx, name, expr_const(ctx, 0), extent)};
+  args_add(&b.args, given);
+  const Expr **size = ARENA_ARRAY(ctx->arena, const Expr *, 1);
+  *size = extent;
+  int n = args_add(&b.args, (Access){NULL, size});
+  const Scalar *number = scalar_cast(ctx, scalar_arg_typed(ctx, 0, access_dtype(given)), DT_I64);
+  b.value = scalar_make3(ctx, SC_SELECT, scalar_make2(ctx, SC_LT, number, scalar_const_int(ctx, DT_I64, 0)),
+                         scalar_make2(ctx, SC_ADD, number, scalar_arg_typed(ctx, n, DT_I64)), number);
+  return b;
+}
+
 /* Of a group written by hand: `fuse` makes smaller ones. */
 static void too_much(LowerCtx *lc, const Op *op, const char *what, int most) {
   diag_error(lc->ctx->diags, WEFT_UNSUPPORTED, op->loc,

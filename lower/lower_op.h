@@ -32,6 +32,10 @@ typedef struct {
 /* One per family of ops.def; false after reporting. */
 typedef bool LowerFn(LowerCtx *lc, const Group *group);
 
+/* An index that is read from memory, for Computation.bindings: `name` in 0..extent is the number that `given` reads, from
+ * the end of the axis where it is below 0. */
+Binding lower_index(LowerCtx *lc, const char *name, Access given, Dim extent);
+
 /* Reads a value at a logical index, through views. */
 Access lower_read(LowerCtx *lc, const Value *value, const Expr *const *index);
 /* The value at a logical index, over arguments that are added to args: SC_ARG numbers from first_arg on stand for them.

@@ -67,6 +67,23 @@ const Type *op_result_type(Ctx *ctx, const Op *op, DType dtype, int rank, const 
   return NULL;
 }
 
+bool op_expect_indices(Ctx *ctx, const Op *op, int k) {
+  const Type *type = op->operands[k]->type;
+  if (dtype_is_int(type->dtype) && type->dtype != DT_U64)
+    return true;
+  return diag_error(ctx->diags, WEFT_MALFORMED, op->loc, "%s: operand '%s' is %s, expected integers within i64",
+                    op->def->name, op->def->operands[k].name, type_text(ctx, type));
+}
+
+bool op_read_index(Ctx *ctx, const Op *op, const Tensor *indices, int64_t j, int axis, int64_t extent, int64_t *at) {
+  int64_t given = tensor_value(indices, j).i;
+  *at = given < 0 && given >= -extent ? given + extent : given;
+  if (*at >= 0 && *at < extent)
+    return true;
+  return diag_error(ctx->diags, WEFT_MALFORMED, op->loc, "%s: index %lld is out of range: axis %d of %s has extent %lld",
+                    op->def->name, (long long)given, axis, op->def->operands[0].name, (long long)extent);
+}
+
 const Op *op_repeated(const Op *op) {
   const Op *inner = op->operands[0]->def;
   return inner && inner->def == op->def ? inner : NULL;

@@ -7,12 +7,7 @@ enum { GATHER_DATA, GATHER_INDICES };
 const Type *gather_infer(Ctx *ctx, const Op *op) {
   const Type *data = op->operands[GATHER_DATA]->type, *indices = op->operands[GATHER_INDICES]->type;
   int axis;
-  if (!dtype_is_int(indices->dtype) || indices->dtype == DT_U64) {
-    diag_error(ctx->diags, WEFT_MALFORMED, op->loc, "gather: operand 'indices' is %s, expected integers within i64",
-               type_text(ctx, indices));
-    return NULL;
-  }
-  if (!op_expect_axis(ctx, op, "axis", data->rank, &axis))
+  if (!op_expect_indices(ctx, op, GATHER_INDICES) || !op_expect_axis(ctx, op, "axis", data->rank, &axis))
     return NULL;
   int rank = data->rank - 1 + indices->rank;
   if (rank > WEFT_MAX_RANK) {
@@ -63,14 +58,10 @@ void gather_eval(Ctx *ctx, const Op *op, const Tensor *const *in, Tensor *out) {
   char *to = out->data;
   for (int64_t i = 0; i < outer; i++)
     for (int64_t j = 0; j < indices->n; j++, to += inner) {
-      double given = tensor_get(indices, j), at = given < 0 ? given + (double)extent : given;
-      if (!(at >= 0 && at < (double)extent)) {
-        diag_error(ctx->diags, WEFT_MALFORMED, op->loc,
-                   "gather: index %.0f is out of range: axis %d of data has extent %lld", given, axis,
-                   (long long)extent);
+      int64_t at;
+      if (!op_read_index(ctx, op, indices, j, axis, extent, &at))
         return;
-      }
-      memcpy(to, (const char *)data->data + (i * extent + (int64_t)at) * inner, (size_t)inner);
+      memcpy(to, (const char *)data->data + (i * extent + at) * inner, (size_t)inner);
     }
 }
 

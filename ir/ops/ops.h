@@ -27,6 +27,11 @@ bool op_expect_rank(Ctx *ctx, const Op *op, int k, int rank);
 bool op_expect_types(Ctx *ctx, const Op *op, const char *types);
 /* The attribute `name` as an axis of a tensor of this rank; negative ones count from the end. */
 bool op_expect_axis(Ctx *ctx, const Op *op, const char *name, int rank, int *axis);
+/* Element j of a tensor of indices along an axis of operand 0, of this extent; those below 0 count from its end. False
+ * after reporting one out of range. */
+bool op_read_index(Ctx *ctx, const Op *op, const Tensor *indices, int64_t j, int axis, int64_t extent, int64_t *at);
+/* Operand k holds integers that i64 can hold. */
+bool op_expect_indices(Ctx *ctx, const Op *op, int k);
 /* The op that makes operand 0, where it is of the same row as op; else NULL. */
 const Op *op_repeated(const Op *op);
 /* The constant behind a value, not derived; NULL where the value is none. */
