@@ -11,6 +11,8 @@
 #define MAX {.step = "select(acc != acc, acc, max(acc, x))", .step_bool = "select(x, x, acc)", .start = START_LOWEST}
 #define MIN {.step = "select(acc != acc, acc, min(acc, x))", .step_bool = "select(x, acc, x)", .start = START_HIGHEST}
 
+const Reduction reduction_sum = SUM, reduction_product = PRODUCT, reduction_max = MAX, reduction_min = MIN;
+
 static const Reduction reductions[OP_COUNT] = {
     [OP_REDUCE_SUM] = SUM,     [OP_REDUCE_MEAN] = MEAN,   [OP_REDUCE_PROD] = PRODUCT, [OP_REDUCE_MAX] = MAX,
     [OP_REDUCE_MIN] = MIN,     [OP_MAX_POOL1D] = MAX,     [OP_MAX_POOL2D] = MAX,      [OP_MAX_POOL3D] = MAX,

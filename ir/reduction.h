@@ -20,6 +20,8 @@ typedef struct {
   bool floats_only;
 } Reduction;
 
+/* For families that name one by an attribute. */
+extern const Reduction reduction_sum, reduction_product, reduction_max, reduction_min;
 /* The reduction of an op of the two families. */
 const Reduction *reduction_of(const OpDef *def);
 /* Reports where the op's operand 0 is of an element type that its reduction does not take. */
