@@ -1,6 +1,6 @@
-/* The random sweep of views and moves: reshape, slice, transpose, broadcast, concat, pad and gather of every element
- * type, in random layouts, followed by elementwise ops where the type is f32. Nothing is rounded on the way, so results
- * are equal. */
+/* The random sweep of views, moves and scatters: reshape, slice, transpose, broadcast, concat, pad, gather,
+ * scatter_elements and scatter_nd of every element type, in random layouts, followed by elementwise ops where the type
+ * is f32. What is rounded on the way is rounded alike, so results are equal. */
 #include "sweep.h"
 
 #define MAX_ELEMENTS 4000
@@ -162,6 +162,49 @@ static Value *random_gather(Case *c, Value *x, const int64_t *shape) {
   return finish(c, op);
 }
 
+/* f16 and bf16 would be rounded twice, from double and from f32. */
+static int64_t random_reduction(const Value *x) {
+  bool narrow = x->type->dtype == DT_F16 || x->type->dtype == DT_BF16;
+  return narrow ? one_of((const int64_t[]){0, 3, 4}, 3) : between(0, 4);
+}
+
+static Value *random_scatter_elements(Case *c, Value *x, const int64_t *shape) {
+  int rank = x->type->rank;
+  if (rank == 0)
+    return x;
+  int64_t axis = between(0, rank - 1), extents[WEFT_MAX_RANK];
+  for (int k = 0; k < rank; k++)
+    extents[k] = k == axis ? between(0, 6) : between(0, 4) ? shape[k] : shape[k] / 2;
+  if (shape[axis] == 0 || count(extents, rank) > MAX_ELEMENTS)
+    return x;
+  Value *operands[3] = {x, random_source(c, "i", between(0, 1) ? DT_I64 : DT_I32, rank, extents, shape[axis]),
+                        random_source(c, "u", x->type->dtype, rank, extents, 0)};
+  Op *op = new_op(c, OP_SCATTER_ELEMENTS, operands, 3);
+  op_set_int(op, "axis", between(0, 1) ? axis : axis - rank);
+  op_set_word(op, "reduction", random_reduction(x));
+  return finish(c, op);
+}
+
+static Value *random_scatter_nd(Case *c, Value *x, const int64_t *shape) {
+  int rank = x->type->rank, places = (int)between(0, 2);
+  if (rank == 0 || rank > 5)
+    return x;
+  int depth = (int)between(1, rank);
+  int64_t least = shape[0], extents[WEFT_MAX_RANK] = {between(1, 5), between(1, 4)}, of[WEFT_MAX_RANK];
+  for (int k = 1; k < depth; k++)
+    least = shape[k] < least ? shape[k] : least;
+  memcpy(of, extents, (size_t)places * sizeof *of);
+  of[places] = depth;
+  memcpy(extents + places, shape + depth, (size_t)(rank - depth) * sizeof *extents);
+  if (least == 0 || count(extents, places + rank - depth) > MAX_ELEMENTS)
+    return x;
+  Value *operands[3] = {x, random_source(c, "i", between(0, 1) ? DT_I64 : DT_I8, places + 1, of, least),
+                        random_source(c, "u", x->type->dtype, places + rank - depth, extents, 0)};
+  Op *op = new_op(c, OP_SCATTER_ND, operands, 3);
+  op_set_word(op, "reduction", random_reduction(x));
+  return finish(c, op);
+}
+
 static Value *random_elementwise(Case *c, Value *x, const int64_t *shape) {
   if (x->type->dtype != DT_F32)
     return x;
@@ -176,7 +219,7 @@ static Value *random_elementwise(Case *c, Value *x, const int64_t *shape) {
 static Value *random_step(Case *c, Value *x) {
   int64_t shape[WEFT_MAX_RANK] = {0};
   type_shape(x->type, shape);
-  switch (between(0, 9)) {
+  switch (between(0, 11)) {
   case 0:
   case 1:
     return random_reshape(c, x, shape);
@@ -194,6 +237,10 @@ static Value *random_step(Case *c, Value *x) {
     return random_gather(c, x, shape);
   case 8:
     return random_copy(c, x, true);
+  case 9:
+    return random_scatter_elements(c, x, shape);
+  case 10:
+    return random_scatter_nd(c, x, shape);
   default:
     return random_elementwise(c, x, shape);
   }
