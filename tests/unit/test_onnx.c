@@ -468,6 +468,52 @@ START_TEST(by_position) {
 }
 END_TEST
 
+START_TEST(scatters) {
+  add_ints("i", INTS(1, 1, -1));
+  add_ints("w", INTS(1));
+  add_input("x", FLOAT, INTS(4));
+  add_input("u", FLOAT, INTS(3));
+  add_input("cache", FLOAT, INTS(1, 4, 1));
+  add_input("new", FLOAT, INTS(1, 3, 1));
+  add_node("ScatterElements x,i,u -> plain");
+  ADD_NODE("ScatterElements x,i,u -> sum", attr_text(ctx, "reduction", "add"));
+  ADD_NODE("TensorScatter cache,new,w -> linear", attr_int(ctx, "axis", 1));
+  ADD_NODE("TensorScatter cache,new,w -> both", attr_text(ctx, "mode", "circular"));
+  const char *outputs[] = {"plain", "sum", "linear", "both"};
+  for (int k = 0; k < 4; k++)
+    add_output(outputs[k]);
+  Tensor **t = evaluate(import_well(24));
+  EXPECT_VALUES(t[0], 0, 1, 2, 2);
+  EXPECT_VALUES(t[1], 0, 2, 2, 5);
+  EXPECT_VALUES(t[2], 0, 0, 1, 2);
+  EXPECT_VALUES(t[3], 0, 0, 1, 2);
+  ADD_NODE("TensorScatter cache,new,w -> batch", attr_int(ctx, "axis", 0));
+  add_output("batch");
+  refuse(24, WEFT_MALFORMED, "node 'batch': error: TensorScatter: 'axis' is 0, the batch");
+}
+END_TEST
+
+/* What an opset has not is refused. */
+START_TEST(old_scatters) {
+  add_ints("i", INTS(1, 1));
+  add_input("x", FLOAT, INTS(4));
+  add_input("u", FLOAT, INTS(2));
+  ADD_NODE("ScatterElements x,i,u -> y", attr_text(ctx, "reduction", "max"));
+  add_output("y");
+  import_well(18);
+  refuse(17, WEFT_UNSUPPORTED, "attribute 'reduction' is \"max\", expected one of none|add|mul");
+  teardown();
+  setup();
+  add_ints("i", INTS(1, 1));
+  add_input("x", FLOAT, INTS(4));
+  add_input("u", FLOAT, INTS(2));
+  add_node("Scatter x,i,u -> y");
+  add_output("y");
+  EXPECT_VALUES(evaluate(import_well(9))[0], 0, 1, 2, 3);
+  refuse(11, WEFT_UNSUPPORTED, "not supported in opset 11: Scatter (node 'y')");
+}
+END_TEST
+
 START_TEST(bit_shifts) {
   add_ints("b", INTS(3, 2, 1, 64));
   add_input("x", INT64, INTS(4));
@@ -624,6 +670,8 @@ Suite *suite_onnx(void) {
   tcase_add_test(t, old_and_new);
   tcase_add_test(t, softmax_by_opset);
   tcase_add_test(t, by_position);
+  tcase_add_test(t, scatters);
+  tcase_add_test(t, old_scatters);
   tcase_add_test(t, bit_shifts);
   tcase_add_test(t, quantized_blocks);
   tcase_add_loop_test(t, transposed_padding, 0, (int)(sizeof transposed / sizeof *transposed));
