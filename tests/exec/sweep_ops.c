@@ -1,6 +1,6 @@
 /* The random sweep of views, moves and scatters: reshape, slice, transpose, broadcast, concat, pad, gather,
- * scatter_elements and scatter_nd of every element type, in random layouts, followed by elementwise ops where the type
- * is f32. What is rounded on the way is rounded alike, so results are equal. */
+ * scatter_elements, scatter_nd and top_k of every element type, in random layouts, followed by elementwise ops where
+ * the type is f32. What is rounded on the way is rounded alike, so results are equal. */
 #include "sweep.h"
 
 #define MAX_ELEMENTS 4000
@@ -205,6 +205,18 @@ static Value *random_scatter_nd(Case *c, Value *x, const int64_t *shape) {
   return finish(c, op);
 }
 
+static Value *random_top_k(Case *c, Value *x, const int64_t *shape) {
+  int rank = x->type->rank;
+  if (rank == 0 || x->type->dtype == DT_BOOL)
+    return x;
+  int64_t axis = between(0, rank - 1);
+  Op *op = new_op(c, OP_TOP_K, &x, 1);
+  op_set_int(op, "axis", between(0, 1) ? axis : axis - rank);
+  op_set_int(op, "k", between(0, 1) ? shape[axis] : between(0, shape[axis]));
+  op_set_int(op, "largest", between(0, 1));
+  return finish(c, op);
+}
+
 static Value *random_elementwise(Case *c, Value *x, const int64_t *shape) {
   if (x->type->dtype != DT_F32)
     return x;
@@ -219,7 +231,7 @@ static Value *random_elementwise(Case *c, Value *x, const int64_t *shape) {
 static Value *random_step(Case *c, Value *x) {
   int64_t shape[WEFT_MAX_RANK] = {0};
   type_shape(x->type, shape);
-  switch (between(0, 11)) {
+  switch (between(0, 12)) {
   case 0:
   case 1:
     return random_reshape(c, x, shape);
@@ -241,6 +253,8 @@ static Value *random_step(Case *c, Value *x) {
     return random_scatter_elements(c, x, shape);
   case 10:
     return random_scatter_nd(c, x, shape);
+  case 11:
+    return random_top_k(c, x, shape);
   default:
     return random_elementwise(c, x, shape);
   }
