@@ -41,19 +41,18 @@ static Value *checked_place(ImportNode *n, Value *index, int64_t extent, Value *
   return NODE_MAKE(n, OP_WHERE, NODE_MAKE(n, OP_OR, low, high), never, place);
 }
 
-/* result[i0, .., ik, ..] = data[i0, .., indices[i0, .., ik, ..], ..] */
-bool onnx_gather_elements(ImportNode *n) {
-  Value *data = node_in(n, 0), *indices = node_in(n, 1);
-  int rank = node_rank(data), axis = node_axis(n, node_int(n, "axis", 0), rank, "axis");
-  if (!node_expect_rank(n, 1, rank, rank))
-    return false;
+/* result[i0, .., ik, ..] = data[i0, .., indices[i0, .., ik, ..], ..], k the axis; both have one rank. */
+static Value *gather_elements(ImportNode *n, Value *data, Value *indices, int axis) {
+  int rank = node_rank(data);
   int64_t extents[WEFT_MAX_RANK], stride = 1, size = 1;
+  if (n->failed)
+    return NULL;
   node_shape(data, extents);
   for (int k = 0; k < rank; k++) {
     size *= extents[k];
     if (k != axis && node_extent(indices, k) > extents[k])
-      return node_error(n, WEFT_MALFORMED, "the indices are %s, which is more than %s along axis %d",
-                        type_text(n->im->ctx, indices->type), type_text(n->im->ctx, data->type), k);
+      node_error(n, WEFT_MALFORMED, "the indices are %s, which is more than %s along axis %d",
+                 type_text(n->im->ctx, indices->type), type_text(n->im->ctx, data->type), k);
   }
   Value *index = from_begin(n, indices, extents[axis]), *place = NULL;
   for (int k = rank - 1; k >= 0; k--) {
@@ -63,7 +62,31 @@ bool onnx_gather_elements(ImportNode *n) {
     stride *= extents[k];
   }
   place = checked_place(n, index, extents[axis], place);
-  return node_result(n, 0, gather(n, node_reshape(n, data, &size, 1), place, 0));
+  return gather(n, node_reshape(n, data, &size, 1), place, 0);
+}
+
+bool onnx_gather_elements(ImportNode *n) {
+  Value *data = node_in(n, 0), *indices = node_in(n, 1);
+  int rank = node_rank(data), axis = node_axis(n, node_int(n, "axis", 0), rank, "axis");
+  return node_expect_rank(n, 1, rank, rank) && node_result(n, 0, gather_elements(n, data, indices, axis));
+}
+
+/* The order of results is that of `sorted`, given or not: without it any order is right. */
+bool onnx_top_k(ImportNode *n) {
+  Value *x = node_in(n, 0);
+  int opset = n->im->opset, axis = node_axis(n, node_int(n, "axis", -1), node_rank(x), "axis");
+  bool largest = opset < 11 || node_flag(n, "largest", true);
+  if (opset >= 11)
+    node_flag(n, "sorted", true);
+  Ints k = opset >= 10 ? node_known_ints(n, 1, "k") : (Ints){0};
+  int64_t count = opset < 10 ? node_required_int(n, "k") : k.n == 1 ? k.v[0] : -1;
+  Op *op = NODE_OP(n, OP_TOP_K, x);
+  op_set_int(op, "k", count);
+  op_set_int(op, "axis", axis);
+  op_set_int(op, "largest", largest);
+  Value *indices = node_finish(n, op);
+  node_result(n, 1, indices);
+  return node_result(n, 0, gather_elements(n, x, indices, axis));
 }
 
 /* The last axis of indices holds positions along the axes of data behind the first batch_dims, which both share. */

@@ -514,6 +514,34 @@ START_TEST(old_scatters) {
 }
 END_TEST
 
+START_TEST(largest) {
+  float v[4] = {1, 7, NAN, 7};
+  put_message(&graph, 5, tensor_floats(ctx, "x", INTS(4), v, 4));
+  add_ints("k", INTS(3));
+  add_node("TopK x,k -> v,i");
+  ADD_NODE("TopK x,k -> w,j", attr_int(ctx, "largest", 0));
+  const char *outputs[] = {"i", "w", "j"};
+  for (int k = 0; k < 3; k++)
+    add_output(outputs[k]);
+  Tensor **t = evaluate(import_well(24));
+  EXPECT_VALUES(t[0], 2, 1, 3);
+  EXPECT_VALUES(t[1], 1, 7, 7);
+  EXPECT_VALUES(t[2], 0, 1, 3);
+  refuse(10, WEFT_UNSUPPORTED, "node 'w': error: TopK: attribute 'largest' is not supported in opset 10");
+}
+END_TEST
+
+START_TEST(old_largest) {
+  add_input("x", FLOAT, INTS(4));
+  ADD_NODE("TopK x -> v,i", attr_int(ctx, "k", 2));
+  add_output("v");
+  EXPECT_VALUES(evaluate(import_well(9))[0], 3, 2);
+  ADD_NODE("TopK x -> w,j", attr_int(ctx, "k", 5));
+  add_output("w");
+  refuse(9, WEFT_MALFORMED, "node 'w': error: top_k: attribute 'k' is 5");
+}
+END_TEST
+
 START_TEST(bit_shifts) {
   add_ints("b", INTS(3, 2, 1, 64));
   add_input("x", INT64, INTS(4));
@@ -672,6 +700,8 @@ Suite *suite_onnx(void) {
   tcase_add_test(t, by_position);
   tcase_add_test(t, scatters);
   tcase_add_test(t, old_scatters);
+  tcase_add_test(t, largest);
+  tcase_add_test(t, old_largest);
   tcase_add_test(t, bit_shifts);
   tcase_add_test(t, quantized_blocks);
   tcase_add_loop_test(t, transposed_padding, 0, (int)(sizeof transposed / sizeof *transposed));
