@@ -84,6 +84,16 @@ bool op_read_index(Ctx *ctx, const Op *op, const Tensor *indices, int64_t j, int
                     op->def->name, (long long)given, axis, op->def->operands[0].name, (long long)extent);
 }
 
+const Scalar *op_larger(Ctx *ctx, const Scalar *a, const Scalar *b) {
+  const char *names[2] = {"a", "b"}, *why = NULL;
+  const Scalar *values[2] = {a, b};
+  const char *text = dtype_is_float(a->dtype) ? "or(a > b, and(a != a, b == b))" : "a > b";
+  const Scalar *s = scalar_parse(ctx, text, names, values, 2, &why);
+  if (!s)
+    weft_bug(__FILE__, __LINE__, "%s: %s", text, why);
+  return s;
+}
+
 const Op *op_repeated(const Op *op) {
   const Op *inner = op->operands[0]->def;
   return inner && inner->def == op->def ? inner : NULL;

@@ -32,6 +32,8 @@ bool op_expect_axis(Ctx *ctx, const Op *op, const char *name, int rank, int *axi
 bool op_read_index(Ctx *ctx, const Op *op, const Tensor *indices, int64_t j, int axis, int64_t extent, int64_t *at);
 /* Operand k holds integers that i64 can hold. */
 bool op_expect_indices(Ctx *ctx, const Op *op, int k);
+/* A bool: a is larger than b, numbers of one compute type, where a NaN is larger than all numbers. */
+const Scalar *op_larger(Ctx *ctx, const Scalar *a, const Scalar *b);
 /* The op that makes operand 0, where it is of the same row as op; else NULL. */
 const Op *op_repeated(const Op *op);
 /* The constant behind a value, not derived; NULL where the value is none. */

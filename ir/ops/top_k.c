@@ -34,15 +34,7 @@ void top_k_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {
 }
 
 const Scalar *top_k_before(Ctx *ctx, const Op *op, const Scalar *a, const Scalar *b) {
-  static const char *const texts[2][2] = {{"a < b", "or(a < b, and(b != b, a == a))"},
-                                          {"a > b", "or(a > b, and(a != a, b == b))"}};
-  const char *names[2] = {"a", "b"}, *why = NULL;
-  const Scalar *values[2] = {a, b};
-  const Scalar *s =
-      scalar_parse(ctx, texts[op_int(op, "largest") != 0][dtype_is_float(a->dtype)], names, values, 2, &why);
-  if (!s)
-    weft_bug(__FILE__, __LINE__, "order of top_k: %s", why);
-  return s;
+  return op_int(op, "largest") ? op_larger(ctx, a, b) : op_larger(ctx, b, a);
 }
 
 typedef struct {

@@ -66,10 +66,10 @@ static bool check_window(Ctx *ctx, const Op *op, const Window *w, char axis) {
   return true;
 }
 
-const Type *window_reduce_infer(Ctx *ctx, const Op *op) {
+const Type *window_result(Ctx *ctx, const Op *op, DType dtype) {
   int d = op->def->spatial;
   const char *roles = op_roles(ctx, op->def, op->def->result_roles);
-  if (!op_expect_rank(ctx, op, 0, d + 2) || !reduction_expect_type(ctx, op))
+  if (!op_expect_rank(ctx, op, 0, d + 2))
     return NULL;
   const Type *data = op->operands[0]->type;
   Dim dims[WEFT_MAX_RANK] = {data->dims[0], data->dims[1]};
@@ -92,7 +92,11 @@ const Type *window_reduce_infer(Ctx *ctx, const Op *op) {
     }
     dims[2 + k] = extent;
   }
-  return op_result_type(ctx, op, data->dtype, d + 2, dims);
+  return op_result_type(ctx, op, dtype, d + 2, dims);
+}
+
+const Type *window_reduce_infer(Ctx *ctx, const Op *op) {
+  return reduction_expect_type(ctx, op) ? window_result(ctx, op, op->operands[0]->type->dtype) : NULL;
 }
 
 void window_reduce_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {

@@ -18,6 +18,9 @@ typedef struct {
   const Expr *lo, *hi, *padded_hi;
 } WindowTaps;
 WindowTaps window_taps(Ctx *ctx, const Window *w, Dim extent, const Expr *o);
+/* The result of the op, of this element type: data's extents along N and C, the number of windows along the others. NULL
+ * after reporting. */
+const Type *window_result(Ctx *ctx, const Op *op, DType dtype);
 /* True where the op divides by the taps in the padding too. */
 bool window_counts_padding(const Op *op);
 
