@@ -72,7 +72,8 @@ static Value *random_pool(Case *c, DType dtype) {
     random_window(shape[2 + k], &kernel[k], &strides[k], &dilation[k], &padding[k], &padding[d + k]);
   }
   Value *x = source(c, "x", dtype, d + 2, shape);
-  Op *op = new_op(c, arena_printf(c->ctx->arena, "%s_pool%dd", mean ? "avg" : "max", d), &x, 1);
+  const char *what = !mean && between(0, 3) == 0 ? "_indices" : "";
+  Op *op = new_op(c, arena_printf(c->ctx->arena, "%s_pool%dd%s", mean ? "avg" : "max", d, what), &x, 1);
   op_set_ints(c->ctx, op, "kernel", kernel, d);
   op_set_ints(c->ctx, op, "strides", strides, d);
   op_set_ints(c->ctx, op, "dilation", dilation, d);

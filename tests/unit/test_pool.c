@@ -18,6 +18,7 @@ static const TypeCase good[] = {
     {"%x: f32[1,1,2,2]",
      "avg_pool2d(%x) {kernel = [3, 3], strides = [3, 3], padding = [1, 1, 1, 1], ceil_mode = 1, count_include_pad = 1}",
      "f32[1,1,1,1]"},
+    {"%x: u8[1,3,7,8]", "max_pool2d_indices(%x) {kernel = [3, 2], strides = [2, 2]}", "i64[1,3,3,4]"},
     {"%x: f16[2,3,4,5,6]", "avg_pool3d(%x) {kernel = [2, 2, 2]}", "f16[2,3,3,4,5]"},
     {"%x: f32[N,3,W]", "avg_pool1d(%x) {kernel = [2], padding = [1, 0]}", "f32[N,3,W]"},
     {"%x: f32[1,1,2]", "max_pool1d(%x) {kernel = [3]}", "f32[1,1,0]"},
@@ -40,6 +41,8 @@ static const TypeCase bad[] = {
     {"%x: f32[1,3,1]", "max_pool1d(%x) {kernel = [3]}", "extent along W would be -1"},
     {"%x: i32[1,3,7]", "avg_pool1d(%x) {kernel = [2]}", "operand 'data' is i32[1,3,7]; this op takes floats"},
     {"%x: bool[1,3,7]", "max_pool1d(%x) {kernel = [2]}", "this op takes floats and integers"},
+    {"%x: bool[1,3,7]", "max_pool1d_indices(%x) {kernel = [2]}", "this op takes floats and integers"},
+    {"%x: f32[1,3,7]", "max_pool1d_indices(%x) {kernel = [0]}", "attribute 'kernel' is 0 along W, expected 1 to"},
 };
 START_TEST(refused) {
   expect_refusal(ctx, &bad[_i]);
@@ -107,8 +110,7 @@ static const ValueCase valued[] = {
      {0},
      {0}},
 };
-START_TEST(values) {
-  const ValueCase *c = &valued[_i];
+static void expect_values_of(const ValueCase *c) {
   Module *m = parse_well(ctx, op_function(ctx, c->param, c->op, c->result));
   Tensor *t = tensor_of_type(ctx, m->main->params.data[0]->type);
   bool given = false;
@@ -118,6 +120,43 @@ START_TEST(values) {
     tensor_set(t, k, given ? c->in[k] : (double)(k + 1));
   const Tensor *in = t;
   expect_everywhere(m, &in, tensor_of_type(ctx, m->main->last->result->type)->n, c->out);
+}
+
+START_TEST(values) {
+  expect_values_of(&valued[_i]);
+}
+END_TEST
+
+static const ValueCase places[] = {
+    {"%x: f32[1,1,4,4]",
+     "max_pool2d_indices(%x) {kernel = [3, 3], strides = [2, 2], ceil_mode = 1}",
+     "i64[1,1,2,2]",
+     {10, 11, 14, 15},
+     {0}},
+    {"%x: f32[1,2,3]", "max_pool1d_indices(%x) {kernel = [2]}", "i64[1,2,2]", {0, 2, 3, 4}, {5, 5, 7, 2, 2, 2}},
+    {"%x: f16[2,1,2]@bca", "max_pool1d_indices(%x) {kernel = [2]}", "i64[2,1,1]", {1, 3}, {1, 3, 2, 4}},
+    {"%x: i8[1,1,3]",
+     "max_pool1d_indices(%x) {kernel = [2], padding = [1, 1]}",
+     "i64[1,1,4]",
+     {0, 0, 1, 2},
+     {-5, -7, -128}},
+    {"%x: u8[1,1,2]", "max_pool1d_indices(%x) {kernel = [2]}", "i64[1,1,1]", {1}, {100, 200}},
+    {"%x: f32[1,1,5]", "max_pool1d_indices(%x) {kernel = [3]}", "i64[1,1,3]", {1, 1, 2}, {1, NOT, NOT, 3, 9}},
+    {"%x: f32[1,1,3]",
+     "max_pool1d_indices(%x) {kernel = [2]}",
+     "i64[1,1,2]",
+     {0, 1},
+     {-(double)INFINITY, -(double)INFINITY, -(double)INFINITY}},
+    {"%x: f32[1,1,2]",
+     "max_pool1d_indices(%x) {kernel = [2], dilation = [3], padding = [1, 1]}",
+     "i64[1,1,1]",
+     {-1},
+     {0}},
+    {"%x: f64[1,1,2,2,2]", "max_pool3d_indices(%x) {kernel = [2, 2, 1]}", "i64[1,1,1,1,2]", {6, 7}, {0}},
+};
+
+START_TEST(indices) {
+  expect_values_of(&places[_i]);
 }
 END_TEST
 
@@ -237,6 +276,7 @@ Suite *suite_pool(void) {
   tcase_add_loop_test(t, types, 0, (int)COUNT(good));
   tcase_add_loop_test(t, refused, 0, (int)COUNT(bad));
   tcase_add_loop_test(t, values, 0, (int)COUNT(valued));
+  tcase_add_loop_test(t, indices, 0, (int)COUNT(places));
   tcase_add_test(t, random_windows);
   tcase_add_test(t, layouts);
   suite_add_tcase(s, t);
