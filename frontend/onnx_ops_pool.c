@@ -25,15 +25,93 @@ static Op *pool_op(ImportNode *n, const OpCode *codes, const Window *w, bool cei
   return op;
 }
 
+static Value *number(ImportNode *n, int64_t v) {
+  return node_ints_value(n, &v, 1, 0);
+}
+
+/* Places in x, row-major over all axes, counted with the first spatial axis innermost instead; those below 0 stay. */
+static Value *column_major(ImportNode *n, Value *places, const Value *x) {
+  int64_t plane = 1, stride = 1;
+  int rank = node_rank(x);
+  for (int k = 2; k < rank; k++)
+    plane *= node_extent(x, k);
+  Value *in_plane = NODE_MAKE(n, OP_FLOOR_MOD, places, number(n, plane));
+  Value *v = NODE_MAKE(n, OP_SUB, places, in_plane);
+  for (int k = 2; k < rank; k++) {
+    int64_t extent = node_extent(x, k);
+    plane = extent ? plane / extent : 0; /* of the axes behind */
+    Value *at = NODE_MAKE(n, OP_FLOOR_MOD, NODE_MAKE(n, OP_DIV, in_plane, number(n, plane)), number(n, extent));
+    v = NODE_MAKE(n, OP_ADD, v, NODE_MAKE(n, OP_MUL, at, number(n, stride)));
+    stride *= extent;
+  }
+  return NODE_MAKE(n, OP_WHERE, NODE_MAKE(n, OP_LESS, places, number(n, 0)), places, v);
+}
+
 bool onnx_max_pool(ImportNode *n) {
   static const OpCode codes[] = {OP_MAX_POOL1D, OP_MAX_POOL2D, OP_MAX_POOL3D};
+  static const OpCode index_codes[] = {OP_MAX_POOL1D_INDICES, OP_MAX_POOL2D_INDICES, OP_MAX_POOL3D_INDICES};
   Window w;
   bool ceil, new = n->im->opset >= 10;
   if (!read_pool(n, &w, new, new, &ceil))
     return false;
-  if (n->im->opset >= 8)
-    node_flag(n, "storage_order", false); /* of the indices, which are not made */
+  bool columns = n->im->opset >= 8 && node_flag(n, "storage_order", false);
+  if (n->n_outputs > 1) {
+    Value *places = node_finish(n, pool_op(n, index_codes, &w, ceil));
+    node_result(n, 1, columns ? column_major(n, places, node_in(n, 0)) : places);
+  }
   return node_result(n, 0, node_finish(n, pool_op(n, codes, &w, ceil)));
+}
+
+/* The extents that x, the result of a pool, was made of as far as the window tells, and what `wanted` (or NULL) has
+ * beyond them. False where there are none; *size: the product. */
+static bool unpooled_shape(const Value *x, const Window *w, const int64_t *wanted, int64_t *shape, int64_t *beyond,
+                           int64_t *size) {
+  *size = 1;
+  for (int k = 0; k < w->spatial + 2; k++) {
+    int j = k - 2;
+    shape[k] = node_extent(x, k);
+    if (k >= 2 && shape[k] > WINDOW_LIMIT)
+      return false;
+    if (k >= 2)
+      shape[k] = (shape[k] - 1) * w->strides[j] + w->kernel[j] - w->pads[j] - w->pads[w->spatial + j];
+    beyond[k] = wanted ? wanted[k] - shape[k] : 0;
+    if (shape[k] < 0 || beyond[k] < 0 || !mul_i64(*size, shape[k], size) || *size > WEFT_MAX_ELEMENTS)
+      return false;
+  }
+  return true;
+}
+
+/* Zeros but for the elements of x at their places, row-major in a tensor of the extents that the window tells; zeros
+ * beyond it where a larger shape is given. */
+bool onnx_max_unpool(ImportNode *n) {
+  Window w;
+  bool ceil;
+  if (node_attr(n, "auto_pad"))
+    return node_error(n, WEFT_MALFORMED, "attribute 'auto_pad' is none of this operator");
+  if (!read_pool(n, &w, false, false, &ceil))
+    return false;
+  Value *x = node_in(n, 0), *places = node_in(n, 1);
+  Ints wanted = node_known_ints(n, 2, "output_shape");
+  int64_t shape[WEFT_MAX_RANK], padding[2 * WEFT_MAX_RANK] = {0}, size, count = 1;
+  int rank = node_rank(x);
+  if (n->failed)
+    return false;
+  if (!type_same_extents(x->type, places->type) || (wanted.given && wanted.n != rank))
+    return node_error(n, WEFT_MALFORMED,
+                      "the operands are %s and %s, 'output_shape' has %d numbers; expected equal shapes "
+                      "and a number for each axis, or none",
+                      type_text(n->im->ctx, x->type), type_text(n->im->ctx, places->type), wanted.n);
+  if (!unpooled_shape(x, &w, wanted.v, shape, padding + rank, &size))
+    return node_error(n, WEFT_MALFORMED, "%s cannot be unpooled to %s", type_text(n->im->ctx, x->type),
+                      wanted.given ? "'output_shape'" : "what the attributes say");
+  for (int k = 0; k < rank; k++)
+    count *= node_extent(x, k);
+  Value *flat = node_filled(n, x->type->dtype, 0, &size, 1);
+  Value *at = node_reshape(n, places, (int64_t[]){count, 1}, 2);
+  Value *v = NODE_MAKE(n, OP_SCATTER_ND, flat, at, node_reshape(n, x, &count, 1));
+  Op *pad = NODE_OP(n, OP_PAD, node_reshape(n, v, shape, rank));
+  op_set_ints(n->im->ctx, pad, "padding", padding, 2 * rank);
+  return node_result(n, 0, node_finish(n, pad));
 }
 
 bool onnx_average_pool(ImportNode *n) {

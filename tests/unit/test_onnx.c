@@ -353,7 +353,7 @@ START_TEST(attributes_refused) {
       {"Add x -> y", 0, "", "1 operands, expected 2 in opset 13", WEFT_MALFORMED},
       {"Add x, -> y", 0, "", "1 operands, expected 2", WEFT_MALFORMED},
       {"Add ,x -> y", 0, "", "operand 1 is omitted, which is not allowed", WEFT_MALFORMED},
-      {"MaxPool x -> a,y", 'k', "kernel_shape", "output 2, 'y', is not supported", WEFT_UNSUPPORTED},
+      {"AveragePool x -> a,y", 'k', "kernel_shape", "output 2, 'y', is not supported", WEFT_UNSUPPORTED},
   };
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     teardown();
@@ -542,6 +542,30 @@ START_TEST(old_largest) {
 }
 END_TEST
 
+/* Each pooled element goes back to where it came from. */
+START_TEST(unpooling) {
+  add_input("x", FLOAT, INTS(1, 1, 4, 4));
+  Str kernel = attr_ints(ctx, "kernel_shape", INTS(2, 2)), strides = attr_ints(ctx, "strides", INTS(2, 2));
+  ADD_NODE("MaxPool x -> y,i", kernel, strides);
+  ADD_NODE("MaxPool x -> z,j", kernel, strides, attr_int(ctx, "storage_order", 1));
+  ADD_NODE("MaxUnpool y,i -> u", kernel, strides);
+  add_ints("shape", INTS(1, 1, 4, 5));
+  ADD_NODE("MaxUnpool y,i,shape -> v", kernel, strides);
+  const char *outputs[] = {"i", "j", "u", "v"};
+  for (int k = 0; k < 4; k++)
+    add_output(outputs[k]);
+  Tensor **t = evaluate(import_well(22));
+  EXPECT_VALUES(t[0], 5, 7, 13, 15);
+  EXPECT_VALUES(t[1], 5, 13, 7, 15);
+  EXPECT_VALUES(t[2], 0, 0, 0, 0, 0, 5, 0, 7, 0, 0, 0, 0, 0, 13, 0, 15);
+  EXPECT_VALUES(t[3], 0, 0, 0, 0, 0, 0, 5, 0, 7, 0, 0, 0, 0, 0, 0, 0, 13, 0, 15, 0);
+  add_ints("small", INTS(1, 1, 4, 3));
+  ADD_NODE("MaxUnpool y,i,small -> w", kernel, strides);
+  add_output("w");
+  refuse(22, WEFT_MALFORMED, "node 'w': error: MaxUnpool: f32[1,1,2,2] cannot be unpooled to 'output_shape'");
+}
+END_TEST
+
 START_TEST(bit_shifts) {
   add_ints("b", INTS(3, 2, 1, 64));
   add_input("x", INT64, INTS(4));
@@ -702,6 +726,7 @@ Suite *suite_onnx(void) {
   tcase_add_test(t, old_scatters);
   tcase_add_test(t, largest);
   tcase_add_test(t, old_largest);
+  tcase_add_test(t, unpooling);
   tcase_add_test(t, bit_shifts);
   tcase_add_test(t, quantized_blocks);
   tcase_add_loop_test(t, transposed_padding, 0, (int)(sizeof transposed / sizeof *transposed));
