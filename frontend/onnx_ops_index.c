@@ -71,6 +71,29 @@ bool onnx_gather_elements(ImportNode *n) {
   return node_expect_rank(n, 1, rank, rank) && node_result(n, 0, gather_elements(n, data, indices, axis));
 }
 
+/* Of each sequence of the batch, the first sequence_lens elements along the time axis in reverse. */
+bool onnx_reverse_sequence(ImportNode *n) {
+  Value *x = node_in(n, 0), *lens = node_in(n, 1);
+  int rank = node_rank(x), time = node_axis(n, node_int(n, "time_axis", 0), rank, "time_axis");
+  int batch = node_axis(n, node_int(n, "batch_axis", 1), rank, "batch_axis");
+  int64_t shape[WEFT_MAX_RANK], along[WEFT_MAX_RANK];
+  if (!node_expect_rank(n, 0, 2, WEFT_MAX_RANK) || !node_expect_rank(n, 1, 1, 1))
+    return false;
+  if (time == batch || node_extent(lens, 0) != node_extent(x, batch))
+    return node_error(n, WEFT_MALFORMED,
+                      "time is axis %d and the batch axis %d of %s, the lengths are %s; expected "
+                      "different axes and a length for each sequence",
+                      time, batch, type_text(n->im->ctx, x->type), type_text(n->im->ctx, lens->type));
+  node_shape(x, shape);
+  for (int k = 0; k < rank; k++)
+    along[k] = k == batch ? shape[k] : 1;
+  Value *t = node_positions(n, shape[time], time, rank);
+  Value *length = node_reshape(n, node_cast(n, lens, DT_I64), along, rank);
+  Value *last = NODE_MAKE(n, OP_SUB, length, node_ints_value(n, (const int64_t[]){1}, 1, 0));
+  Value *from = NODE_MAKE(n, OP_WHERE, NODE_MAKE(n, OP_LESS, t, length), NODE_MAKE(n, OP_SUB, last, t), t);
+  return node_result(n, 0, gather_elements(n, x, node_broadcast(n, from, shape, rank), time));
+}
+
 /* The order of results is that of `sorted`, given or not: without it any order is right. */
 bool onnx_top_k(ImportNode *n) {
   Value *x = node_in(n, 0);

@@ -566,6 +566,24 @@ START_TEST(unpooling) {
 }
 END_TEST
 
+/* Two sequences of 3, of which 3 and 2 are turned; a length beyond the axis is a fault of the run. */
+START_TEST(reversed) {
+  add_ints("l", INTS(3, 2));
+  add_input("x", FLOAT, INTS(3, 2));
+  add_input("y", FLOAT, INTS(2, 3));
+  add_node("ReverseSequence x,l -> a");
+  ADD_NODE("ReverseSequence y,l -> b", attr_int(ctx, "time_axis", 1), attr_int(ctx, "batch_axis", 0));
+  add_output("a");
+  add_output("b");
+  Tensor **t = evaluate(import_well(10));
+  EXPECT_VALUES(t[0], 4, 3, 2, 1, 0, 5);
+  EXPECT_VALUES(t[1], 2, 1, 0, 4, 3, 5);
+  ADD_NODE("ReverseSequence x,l -> c", attr_int(ctx, "time_axis", 1));
+  add_output("c");
+  refuse(10, WEFT_MALFORMED, "node 'c': error: ReverseSequence: time is axis 1 and the batch axis 1 of f32[3,2]");
+}
+END_TEST
+
 START_TEST(bit_shifts) {
   add_ints("b", INTS(3, 2, 1, 64));
   add_input("x", INT64, INTS(4));
@@ -727,6 +745,7 @@ Suite *suite_onnx(void) {
   tcase_add_test(t, largest);
   tcase_add_test(t, old_largest);
   tcase_add_test(t, unpooling);
+  tcase_add_test(t, reversed);
   tcase_add_test(t, bit_shifts);
   tcase_add_test(t, quantized_blocks);
   tcase_add_loop_test(t, transposed_padding, 0, (int)(sizeof transposed / sizeof *transposed));
