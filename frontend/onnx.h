@@ -147,6 +147,8 @@ typedef struct {
   const double *v;
 } Floats;
 Floats node_known_floats(ImportNode *n, int k, const char *what);
+/* Of one number; 0 where it is omitted or after reporting. */
+double node_known_number(ImportNode *n, int k, const char *what);
 bool node_expect_rank(ImportNode *n, int k, int least, int most);
 /* axis in -rank..rank-1, counted from the begin; 0 after reporting. */
 int node_axis(ImportNode *n, int64_t axis, int rank, const char *what);

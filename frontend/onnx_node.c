@@ -270,6 +270,14 @@ Floats node_known_floats(ImportNode *n, int k, const char *what) {
   return (Floats){true, (int)t->n, v};
 }
 
+double node_known_number(ImportNode *n, int k, const char *what) {
+  const Tensor *t = node_need_known(n, k, what);
+  if (t && t->n != 1)
+    node_error(n, WEFT_MALFORMED, "%s is %s, expected one number", node_in_text(n, k),
+               shape_text(n->im->ctx, t->dtype, t->rank, t->shape));
+  return n->failed || !t ? 0 : tensor_get(t, 0);
+}
+
 bool node_expect_rank(ImportNode *n, int k, int least, int most) {
   const Value *v = node_in(n, k);
   if (!v || (v->type->rank >= least && v->type->rank <= most))

@@ -313,46 +313,6 @@ bool onnx_concat(ImportNode *n) {
   return node_result(n, 0, node_finish(n, op));
 }
 
-/* ---- padding ---- */
-
-/* The value of a known scalar operand; 0 where it is omitted. */
-static double known_scalar(ImportNode *n, int k, const char *what) {
-  const Tensor *t = node_need_known(n, k, what);
-  if (t && t->n != 1)
-    node_error(n, WEFT_MALFORMED, "%s is %s, expected one number", node_in_text(n, k),
-               shape_text(n->im->ctx, t->dtype, t->rank, t->shape));
-  return n->failed || !t ? 0 : tensor_get(t, 0);
-}
-
-bool onnx_pad(ImportNode *n) {
-  bool old = n->im->opset < 11;
-  Value *x = node_in(n, 0);
-  int rank = node_rank(x);
-  int mode = node_word(n, "mode", n->im->opset >= 19 ? "constant|reflect|edge|wrap" : "constant|reflect|edge");
-  Ints pads = old ? node_ints(n, "pads", -1) : node_known_ints(n, 1, "pads");
-  double value = old ? node_float(n, "value", 0) : known_scalar(n, 2, "constant_value");
-  Ints axes = n->im->opset >= 18 ? node_known_ints(n, 3, "axes") : (Ints){0};
-  int count = axes.given ? axes.n : rank;
-  if (!n->failed && pads.n != 2 * count)
-    return node_error(n, WEFT_MALFORMED, "'pads' has %d numbers, expected %d: begins, then ends, of the axes", pads.n,
-                      2 * count);
-  int64_t padding[2 * WEFT_MAX_RANK] = {0};
-  bool taken[WEFT_MAX_RANK] = {false};
-  for (int k = 0; k < count && !n->failed; k++) {
-    int axis = axes.given ? node_axis(n, axes.v[k], rank, "axes") : k;
-    if (!n->failed && taken[axis])
-      return node_error(n, WEFT_MALFORMED, "'axes' names axis %d twice", axis);
-    taken[axis] = true;
-    padding[axis] = pads.v[k];
-    padding[rank + axis] = pads.v[count + k];
-  }
-  Op *op = NODE_OP(n, OP_PAD, x);
-  op_set_ints(n->im->ctx, op, "padding", padding, 2 * rank);
-  op_set_word(op, "mode", mode);
-  op_set_float(op, "value", value);
-  return node_result(n, 0, node_finish(n, op));
-}
-
 /* ---- blocks of pixels as channels ---- */
 
 /* The block size, after checking that x has rank 4. 1 after a fault. */
@@ -415,7 +375,7 @@ bool onnx_dropout(ImportNode *n) {
     node_float(n, "ratio", 0.5);
   else
     node_int(n, "seed", 0);
-  if (node_has(n, 2) && known_scalar(n, 2, "training_mode") != 0)
+  if (node_has(n, 2) && node_known_number(n, 2, "training_mode") != 0)
     return node_error(n, WEFT_UNSUPPORTED, "training mode is not supported");
   if (n->n_outputs > 1 && !n->failed)
     node_result(n, 1, node_filled(n, n->im->opset < 10 ? x->type->dtype : DT_BOOL, 1, shape, node_rank(x)));
