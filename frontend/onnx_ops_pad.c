@@ -29,3 +29,30 @@ bool onnx_pad(ImportNode *n) {
   op_set_float(op, "value", value);
   return node_result(n, 0, node_finish(n, op));
 }
+
+/* Each axis cropped or padded by zeros to a given extent; of an odd number of elements the larger half is at the end.
+ */
+bool onnx_center_crop_pad(ImportNode *n) {
+  Value *x = node_in(n, 0);
+  int rank = node_rank(x);
+  Ints wanted = node_known_ints(n, 1, "shape"), axes = node_ints(n, "axes", -1);
+  int64_t padding[2 * WEFT_MAX_RANK] = {0};
+  bool taken[WEFT_MAX_RANK] = {false};
+  if (!n->failed && wanted.n != (axes.given ? axes.n : rank))
+    return node_error(n, WEFT_MALFORMED, "'shape' has %d numbers, expected one for each of %d axes", wanted.n,
+                      axes.given ? axes.n : rank);
+  for (int k = 0; k < wanted.n && !n->failed; k++) {
+    int axis = axes.given ? node_axis(n, axes.v[k], rank, "axes") : k;
+    int64_t extent = node_extent(x, axis), more = wanted.v[k] - extent;
+    if (!n->failed && (taken[axis] || wanted.v[k] < 0 || wanted.v[k] > WEFT_MAX_ELEMENTS))
+      return node_error(n, WEFT_MALFORMED,
+                        "axis %d is to have extent %lld; expected different axes and possible extents", axis,
+                        (long long)wanted.v[k]);
+    taken[axis] = true;
+    padding[axis] = more / 2; /* toward zero: a crop too is larger at the end */
+    padding[rank + axis] = more - padding[axis];
+  }
+  Op *op = NODE_OP(n, OP_PAD, x);
+  op_set_ints(n->im->ctx, op, "padding", padding, 2 * rank);
+  return node_result(n, 0, node_finish(n, op));
+}

@@ -584,6 +584,31 @@ START_TEST(reversed) {
 }
 END_TEST
 
+/* An odd number of elements: the larger half goes or comes at the end. */
+START_TEST(cropped) {
+  add_input("x", FLOAT, INTS(6));
+  add_input("m", FLOAT, INTS(2, 3));
+  add_ints("three", INTS(3));
+  add_ints("nine", INTS(9));
+  add_ints("shape", INTS(1, 5));
+  add_node("CenterCropPad x,three -> a");
+  add_node("CenterCropPad x,nine -> b");
+  add_node("CenterCropPad m,shape -> c");
+  ADD_NODE("CenterCropPad m,three -> d", attr_ints(ctx, "axes", INTS(-2)));
+  const char *outputs[] = {"a", "b", "c", "d"};
+  for (int k = 0; k < 4; k++)
+    add_output(outputs[k]);
+  Tensor **t = evaluate(import_well(18));
+  EXPECT_VALUES(t[0], 1, 2, 3);
+  EXPECT_VALUES(t[1], 0, 0, 1, 2, 3, 4, 5, 0, 0);
+  EXPECT_VALUES(t[2], 0, 0, 1, 2, 0);
+  EXPECT_VALUES(t[3], 0, 1, 2, 3, 4, 5, 0, 0, 0);
+  add_node("CenterCropPad m,three -> e");
+  add_output("e");
+  refuse(18, WEFT_MALFORMED, "node 'e': error: CenterCropPad: 'shape' has 1 numbers, expected one for each of 2 axes");
+}
+END_TEST
+
 START_TEST(bit_shifts) {
   add_ints("b", INTS(3, 2, 1, 64));
   add_input("x", INT64, INTS(4));
@@ -746,6 +771,7 @@ Suite *suite_onnx(void) {
   tcase_add_test(t, old_largest);
   tcase_add_test(t, unpooling);
   tcase_add_test(t, reversed);
+  tcase_add_test(t, cropped);
   tcase_add_test(t, bit_shifts);
   tcase_add_test(t, quantized_blocks);
   tcase_add_loop_test(t, transposed_padding, 0, (int)(sizeof transposed / sizeof *transposed));
