@@ -237,6 +237,9 @@ static LLVMValueRef build_op(Gen *g, const Scalar *s, LLVMValueRef *x) {
     return build_comparison(g, s->op, s->args[0]->dtype, x[0], x[1]);
   case SC_SELECT:
     return llvm.BuildSelect(g->builder, x[0], x[1], x[2], "");
+  case SC_BITS:
+  case SC_UNBITS:
+    return llvm.BuildBitCast(g->builder, x[0], gen_type_like(gen_compute_type(g, s->dtype), x[0]), "");
   case SC_CAST:
     return gen_cast(g, x[0], s->args[0]->dtype, s->dtype);
   default:

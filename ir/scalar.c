@@ -72,9 +72,12 @@ static const char *wrong_type(ScalarOp op, DType dtype) {
   case SC_SHL:
   case SC_SHR:
     return dtype_is_int(dtype) ? NULL : "this operation takes integers";
+  case SC_UNBITS:
+    return dtype == DT_U32 || dtype == DT_U64 ? NULL : "this operation takes u32 or u64";
   case SC_SQRT:
   case SC_EXP2I:
   case SC_EXPONENT:
+  case SC_BITS:
     return dtype_is_float(dtype) ? NULL : "this operation takes floats";
   case SC_SELECT:
   case SC_CAST:
@@ -86,6 +89,14 @@ static const char *wrong_type(ScalarOp op, DType dtype) {
       return dtype_is_float(dtype) ? NULL : "this function takes floats";
     return dtype == DT_BOOL ? "a comparison stands where a number is expected" : NULL;
   }
+}
+
+DType scalar_result_type(ScalarOp op, DType operands) {
+  if (op == SC_BITS)
+    return operands == DT_F32 ? DT_U32 : DT_U64;
+  if (op == SC_UNBITS)
+    return operands == DT_U32 ? DT_F32 : DT_F64;
+  return is_comparison(op) ? DT_BOOL : operands;
 }
 
 const char *scalar_mismatch(ScalarOp op, const Scalar *const *args) {
@@ -257,7 +268,11 @@ static const Scalar *fold(Ctx *ctx, ScalarOp op, DType dtype, const Scalar *cons
   DType operands = args[info[op].arity - 1]->dtype;
   if (op == SC_CAST && !exact_cast(operands, dtype, v[0]))
     return NULL;
+  if (op == SC_BITS && !exact_float(operands, v[0].f) && !isinf(v[0].f))
+    return NULL;
   if (!scalar_typeless(op, operands, dtype, v, &value) && !fold_floats(op, operands, v[0].f, v[1].f, v[2].f, &value.f))
+    return NULL;
+  if (op == SC_UNBITS && !exact_float(dtype, value.f) && !isinf(value.f))
     return NULL;
   return const_of(ctx, dtype, value);
 }
@@ -269,6 +284,9 @@ static const Scalar *simplify(ScalarOp op, const Scalar *const *args) {
   case SC_NEG:
   case SC_NOT:
     return a->op == op ? a->args[0] : NULL;
+  case SC_BITS:
+  case SC_UNBITS:
+    return a->op == (op == SC_BITS ? SC_UNBITS : SC_BITS) ? a->args[0] : NULL;
   case SC_ADD: /* x + 0 is not x where x is -0 */
     return is_value(b, -0.0) ? a : is_value(a, -0.0) ? b : NULL;
   case SC_SUB:
@@ -300,7 +318,7 @@ static const Scalar *make(Ctx *ctx, ScalarOp op, DType dtype, const Scalar *cons
 
 const Scalar *scalar_make(Ctx *ctx, ScalarOp op, const Scalar *const *args) {
   WEFT_ASSERT(info[op].arity > 0 && op != SC_CAST && scalar_mismatch(op, args) == NULL);
-  return make(ctx, op, is_comparison(op) ? DT_BOOL : args[info[op].arity - 1]->dtype, args);
+  return make(ctx, op, scalar_result_type(op, args[info[op].arity - 1]->dtype), args);
 }
 
 const Scalar *scalar_cast(Ctx *ctx, const Scalar *s, DType to) {

@@ -13,6 +13,7 @@
  * Integers wrap; x / 0 = 0 and mod(x, 0) = 0; INT_MIN / -1 = INT_MIN; division rounds toward zero, and mod has the sign
  * of its first operand (floats: as fmod). round is to the nearest, ties to even. shr fills with the sign of signed types;
  * shifted by less than 0, or by the type's width or more, no bit of x is left: 0, or of shr -1 where x < 0.
+ * bits(x) is the u32 or u64 that an f32 or f64 is in memory, unbits the float of such bits; a NaN's may change.
  * A cast saturates from float to integer (toward zero, NaN: 0), wraps between integers, and gives x != 0 to bool.
  *
  * Semantics: IEEE 754; comparisons with NaN are false (ne: true); select(c, a, b) evaluates both; min(a, b) is
@@ -82,6 +83,8 @@ const Scalar *scalar_const_int(Ctx *ctx, DType dtype, int64_t value); /* integer
 const Scalar *scalar_arg(Ctx *ctx, int index);      /* f32 */
 const Scalar *scalar_arg_typed(Ctx *ctx, int index, DType dtype); /* a compute type */
 const Scalar *scalar_cast(Ctx *ctx, const Scalar *s, DType to); /* s itself where it has the type */
+/* The type of an operation on operands of this type (of select: its second and third), but for casts. */
+DType scalar_result_type(ScalarOp op, DType operands);
 /* Interned; folds constants only where the result is exact for every target (never rounds differently). */
 const Scalar *scalar_make(Ctx *ctx, ScalarOp op, const Scalar *const *args);
 const Scalar *scalar_make1(Ctx *ctx, ScalarOp op, const Scalar *a);

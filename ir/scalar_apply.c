@@ -260,6 +260,26 @@ ScalarValue scalar_value_cast(ScalarValue v, DType from, DType to) {
   return (ScalarValue){.i = from_float ? saturate(v.f, to) : wrap(to, (uint64_t)v.i)};
 }
 
+/* ---- floats as bits ---- */
+
+static int64_t float_bits(DType dtype, double v) {
+  float f = (float)v;
+  uint32_t narrow;
+  int64_t wide;
+  memcpy(&narrow, &f, sizeof narrow);
+  memcpy(&wide, &v, sizeof wide);
+  return dtype == DT_F32 ? (int64_t)narrow : wide;
+}
+
+static double float_of_bits(DType dtype, int64_t bits) {
+  uint32_t low = (uint32_t)bits;
+  float narrow;
+  double wide;
+  memcpy(&narrow, &low, sizeof narrow);
+  memcpy(&wide, &bits, sizeof wide);
+  return dtype == DT_F32 ? (double)narrow : wide;
+}
+
 /* ---- all ---- */
 
 bool scalar_typeless(ScalarOp op, DType operands, DType result, const ScalarValue v[3], ScalarValue *value) {
@@ -267,6 +287,10 @@ bool scalar_typeless(ScalarOp op, DType operands, DType result, const ScalarValu
     *value = v[0].i ? v[1] : v[2];
   else if (op == SC_CAST)
     *value = scalar_value_cast(v[0], operands, result);
+  else if (op == SC_BITS)
+    value->i = float_bits(operands, v[0].f);
+  else if (op == SC_UNBITS)
+    value->f = float_of_bits(result, v[0].i);
   else if (op >= SC_LT && op <= SC_NE)
     value->i = compare_values(op, operands, v[0], v[1]);
   else if (!dtype_is_float(operands))

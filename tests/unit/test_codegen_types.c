@@ -450,7 +450,7 @@ START_TEST(test_half_operations) {
         continue;
       const Expr *i = VAR("i", 0, 40), *v = VAR("v", 0, widths[w]);
       const Expr *at = expr_add(ctx, expr_mul_const(ctx, i, widths[w]), v);
-      Buffer *out = output("out", value->dtype == DT_BOOL ? DT_BOOL : half, n);
+      Buffer *out = output("out", value->dtype == DT_F32 ? half : value->dtype, n);
       nest_of(p, scalar_op_name((ScalarOp)op),
               LOOP(LOOP_FOR, i,
                    LOOP(LOOP_VECTOR, v, STORE(AT(out, at), value, AT(in[0], at), AT(in[1], at), AT(in[2], at)))));

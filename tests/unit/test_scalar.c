@@ -82,6 +82,8 @@ START_TEST(bad_text) {
       {"and(x, y)", "a float stands where a bool or an integer is expected"},
       {"sqrt(i32(x))", "this operation takes floats"},
       {"shl(x, y)", "this operation takes integers"},
+      {"unbits(x)", "this operation takes u32 or u64"},
+      {"bits(i32(x))", "this operation takes floats"},
       {"exp(i32(x))", "this function takes floats"},
       {"f16(x)", "no value is computed in this type"},
       {"cast(x)", "'cast' is not a function"},
@@ -395,6 +397,17 @@ START_TEST(shifts) {
 }
 END_TEST
 
+START_TEST(floats_as_bits) {
+  ck_assert_int_eq(ints("bits(f32(x))", DT_U32, 1, 0), 0x3f800000);
+  ck_assert_int_eq(ints("bits(f64(x))", DT_U64, 2, 0), (int64_t)1 << 62);
+  ck_assert_int_eq(ints("bits(-f32(x))", DT_U32, 0, 0), 0x80000000);
+  ck_assert_int_eq(ints("u32(unbits(x))", DT_U32, 0x40400000, 0), 3);
+  ck_assert_int_eq(ints("u64(unbits(x))", DT_U64, (int64_t)0x4008 << 48, 0), 3);
+  ck_assert_int_eq(ints("bits(unbits(x))", DT_U32, 12345, 0), 12345);
+  ck_assert_int_eq(ints("bits(f32(1))", DT_U32, 0, 0), 0x3f800000);
+}
+END_TEST
+
 START_TEST(logic) {
   ck_assert_int_eq(ints("and(x, y)", DT_I32, 12, 10), 8);
   ck_assert_int_eq(ints("or(x, y)", DT_U8, 12, 10), 14);
@@ -567,9 +580,10 @@ static const Scalar *random_scalar(const DType *types, int n, DType dtype, int d
   for (;;) {
     ScalarOp op = (ScalarOp)(rand() % SC_COUNT);
     bool compares = op >= SC_LT && op <= SC_NE;
-    DType operands = compares || op == SC_CAST ? compute_types[rand() % N_TYPES] : dtype;
+    bool changes = compares || op == SC_CAST || op == SC_BITS || op == SC_UNBITS;
+    DType operands = changes ? compute_types[rand() % N_TYPES] : dtype;
     const Scalar *args[3] = {NULL};
-    if (scalar_op_arity(op) == 0 || (compares && dtype != DT_BOOL))
+    if (scalar_op_arity(op) == 0 || (op != SC_CAST && scalar_result_type(op, operands) != dtype))
       continue;
     for (int k = 0; k < scalar_op_arity(op); k++)
       args[k] = random_scalar(types, n, op == SC_SELECT && k == 0 ? DT_BOOL : operands, depth - 1);
@@ -717,6 +731,7 @@ Suite *suite_scalar(void) {
   tcase_add_test(types, integers_wrap);
   tcase_add_test(types, integers_divide);
   tcase_add_test(types, shifts);
+  tcase_add_test(types, floats_as_bits);
   tcase_add_test(types, logic);
   tcase_add_test(types, doubles_keep_their_digits);
   tcase_add_test(types, casts);
