@@ -1,5 +1,5 @@
 /* The random sweep of views, moves and scatters: reshape, slice, transpose, broadcast, concat, pad, gather,
- * scatter_elements, scatter_nd and top_k of every element type, in random layouts, followed by elementwise ops where
+ * scatter_elements, scatter_nd, top_k and bit_cast of every element type, in random layouts, followed by elementwise ops where
  * the type is f32. What is rounded on the way is rounded alike, so results are equal. */
 #include "sweep.h"
 
@@ -217,6 +217,17 @@ static Value *random_top_k(Case *c, Value *x, const int64_t *shape) {
   return finish(c, op);
 }
 
+/* To integers and bool: of floats, a NaN might become another one. */
+static Value *random_bit_cast(Case *c, Value *x) {
+  DType to;
+  do
+    to = dtypes[between(0, N_DTYPES - 1)];
+  while (dtype_is_float(to) || dtype_size(to) != dtype_size(x->type->dtype));
+  Op *op = new_op(c, OP_BIT_CAST, &x, 1);
+  op_set_dtype(op, "to", to);
+  return finish(c, op);
+}
+
 static Value *random_elementwise(Case *c, Value *x, const int64_t *shape) {
   if (x->type->dtype != DT_F32)
     return x;
@@ -231,7 +242,7 @@ static Value *random_elementwise(Case *c, Value *x, const int64_t *shape) {
 static Value *random_step(Case *c, Value *x) {
   int64_t shape[WEFT_MAX_RANK] = {0};
   type_shape(x->type, shape);
-  switch (between(0, 12)) {
+  switch (between(0, 13)) {
   case 0:
   case 1:
     return random_reshape(c, x, shape);
@@ -255,6 +266,8 @@ static Value *random_step(Case *c, Value *x) {
     return random_scatter_nd(c, x, shape);
   case 11:
     return random_top_k(c, x, shape);
+  case 12:
+    return random_bit_cast(c, x);
   default:
     return random_elementwise(c, x, shape);
   }
