@@ -87,6 +87,12 @@ bool onnx_cast_like(ImportNode *n) {
   return node_result(n, 0, n->failed ? NULL : node_cast(n, x, like->type->dtype));
 }
 
+bool onnx_bit_cast(ImportNode *n) {
+  Op *op = NODE_OP(n, OP_BIT_CAST, node_in(n, 0));
+  op_set_dtype(op, "to", node_dtype(n, node_required_int(n, "to"), "the type to cast to"));
+  return node_result(n, 0, node_finish(n, op));
+}
+
 /* The operator is for one kind of types, where weft's op takes more. */
 static bool expect_kind(ImportNode *n, bool fits, const char *want) {
   return n->failed || fits ||

@@ -542,6 +542,17 @@ START_TEST(old_largest) {
 }
 END_TEST
 
+START_TEST(bits) {
+  add_input("x", FLOAT, INTS(3));
+  ADD_NODE("BitCast x -> y", attr_int(ctx, "to", INT32));
+  add_output("y");
+  EXPECT_VALUES(evaluate(import_well(26))[0], 0, 0x3f800000, 0x40000000);
+  ADD_NODE("BitCast x -> z", attr_int(ctx, "to", INT64));
+  add_output("z");
+  refuse(26, WEFT_MALFORMED, "node 'z': error: bit_cast: x is f32[3], of 32 bits each");
+}
+END_TEST
+
 /* Each pooled element goes back to where it came from. */
 START_TEST(unpooling) {
   add_input("x", FLOAT, INTS(1, 1, 4, 4));
@@ -769,6 +780,7 @@ Suite *suite_onnx(void) {
   tcase_add_test(t, old_scatters);
   tcase_add_test(t, largest);
   tcase_add_test(t, old_largest);
+  tcase_add_test(t, bits);
   tcase_add_test(t, unpooling);
   tcase_add_test(t, reversed);
   tcase_add_test(t, cropped);
