@@ -29,6 +29,9 @@ void node_shape(const Value *v, int64_t *shape);
 /* ---- onnx_ops_math.c ---- */
 
 Value *node_cast(ImportNode *n, Value *x, DType to); /* NULL for NULL */
+/* Integers and bool as f64, floats as they are: for functions that are not computed in integers, whose result is then cast back, toward
+ * zero. */
+Value *node_as_floats(ImportNode *n, Value *x);
 /* A number of the element type of `like`, of rank 0. */
 Value *node_number(ImportNode *n, const Value *like, double v);
 

@@ -1,6 +1,8 @@
 /* Matrix products. weft's matmul takes equal ranks and equal axes in front; numpy's rules end here. */
 #include "frontend/onnx_ops.h"
 
+#include <math.h>
+
 /* The axes in front of the last two, both broadcast to the same. False after reporting. */
 static bool batch_shape(ImportNode *n, const Value *a, const Value *b, int64_t *shape, int *rank) {
   *rank = node_rank(a) > node_rank(b) ? node_rank(a) : node_rank(b);
@@ -89,12 +91,20 @@ static Value *scaled(ImportNode *n, Value *v, double factor) {
 bool onnx_gemm(ImportNode *n) {
   Value *a = transposed(n, 0, "transA"), *b = transposed(n, 1, "transB"), *c = node_in(n, 2);
   double alpha = node_float(n, "alpha", 1), beta = node_float(n, "beta", 1);
-  Value *v = scaled(n, NODE_MAKE(n, OP_MATMUL, a, b), alpha);
+  Value *v = NODE_MAKE(n, OP_MATMUL, a, b);
+  if (n->failed)
+    return false;
+  DType own = v->type->dtype;
+  if (alpha != trunc(alpha) || beta != trunc(beta)) {
+    v = node_as_floats(n, v);
+    c = node_as_floats(n, c);
+  }
+  v = scaled(n, v, alpha);
   if (!c || n->failed || beta == 0)
-    return node_result(n, 0, v);
+    return node_result(n, 0, node_cast(n, v, own));
   Value *sum = NODE_MAKE(n, OP_ADD, v, scaled(n, c, beta));
   if (!n->failed && !type_same_shape(sum->type, v->type))
     return node_error(n, WEFT_MALFORMED, "%s is %s, which cannot be stretched to %s", node_in_text(n, 2),
                       type_text(n->im->ctx, c->type), type_text(n->im->ctx, v->type));
-  return node_result(n, 0, sum);
+  return node_result(n, 0, node_cast(n, sum, own));
 }

@@ -29,6 +29,15 @@ Value *node_cast(ImportNode *n, Value *x, DType to) {
   return node_finish(n, op);
 }
 
+Value *node_as_floats(ImportNode *n, Value *x) {
+  return n->failed || !x || dtype_is_float(x->type->dtype) ? x : node_cast(n, x, DT_F64);
+}
+
+bool onnx_in_floats(ImportNode *n) {
+  Value *x = node_in(n, 0), *v = NODE_MAKE(n, n->row->code, node_as_floats(n, x));
+  return node_result(n, 0, n->failed ? NULL : node_cast(n, v, x->type->dtype));
+}
+
 Value *node_number(ImportNode *n, const Value *like, double v) {
   return n->failed ? NULL : node_scalar(n, like->type->dtype, v);
 }
@@ -153,9 +162,9 @@ bool onnx_pow(ImportNode *n) {
     Value *v = NODE_MAKE(n, OP_MUL, x, x);
     return node_result(n, 0, small == 3 ? NODE_MAKE(n, OP_MUL, v, x) : v);
   }
-  DType own = x->type->dtype, work = dtype_is_float(own) ? own : DT_F64;
-  Value *v = NODE_MAKE(n, OP_POW, node_cast(n, x, work), node_cast(n, exponent, work));
-  return node_result(n, 0, node_cast(n, v, own));
+  Value *base = node_as_floats(n, x);
+  Value *v = NODE_MAKE(n, OP_POW, base, n->failed ? NULL : node_cast(n, exponent, base->type->dtype));
+  return node_result(n, 0, node_cast(n, v, x->type->dtype));
 }
 
 /* ---- short formulas ---- */

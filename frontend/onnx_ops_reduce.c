@@ -24,9 +24,8 @@ static Value *log_sum_exp(ImportNode *n, Value *x, const int64_t *axes, int coun
   return keepdims ? v : node_reduce(n, OP_REDUCE_MAX, v, axes, count, false); /* of single elements */
 }
 
-/* code OP_COUNT: ReduceLogSumExp, which is no op of weft. */
-bool onnx_reduce(ImportNode *n) {
-  Value *x = node_in(n, 0);
+/* x reduced as the node says; code OP_COUNT: ReduceLogSumExp, which is no op of weft. */
+static Value *reduced(ImportNode *n, Value *x) {
   int since_input = strcmp(n->type, "ReduceSum") == 0 ? 13 : 18, rank = node_rank(x), count = 0;
   AxisSet set = node_axes(n, since_input, rank);
   bool keepdims = node_flag(n, "keepdims", true);
@@ -37,8 +36,17 @@ bool onnx_reduce(ImportNode *n) {
     if (all ? !none : set.has[k])
       axes[count++] = k;
   if (n->row->code == OP_COUNT)
-    return node_result(n, 0, log_sum_exp(n, x, axes, count, keepdims));
-  return node_result(n, 0, node_reduce(n, n->row->code, x, axes, count, keepdims));
+    return log_sum_exp(n, x, axes, count, keepdims);
+  return node_reduce(n, n->row->code, x, axes, count, keepdims);
+}
+
+bool onnx_reduce(ImportNode *n) {
+  return node_result(n, 0, reduced(n, node_in(n, 0)));
+}
+
+bool onnx_reduce_in_floats(ImportNode *n) {
+  Value *x = node_in(n, 0), *v = reduced(n, node_as_floats(n, x));
+  return node_result(n, 0, n->failed ? NULL : node_cast(n, v, x->type->dtype));
 }
 
 /* ---- positions of extremes ---- */

@@ -97,15 +97,16 @@ static bool changes(const Resize *r, int axis) {
          r->spec.coordinates == RESIZE_TF_HALF_PIXEL_FOR_NN;
 }
 
+/* Of integers and bool, only the end result is one, not what is between two axes. */
 static bool finish(ImportNode *n, Resize *r) {
-  Value *x = node_in(n, 0);
+  Value *given = node_in(n, 0), *x = r->spec.mode == RESIZE_NEAREST ? given : node_as_floats(n, given);
   const bool *outside[WEFT_MAX_RANK] = {NULL};
   for (int k = 0; k < r->rank; k++)
     if (changes(r, k))
       x = resample(n, r, x, k, &outside[k]);
   for (int k = 0; k < r->rank; k++)
     x = extrapolate(n, r, x, k, outside[k]);
-  return node_result(n, 0, x);
+  return node_result(n, 0, n->failed ? NULL : node_cast(n, x, given->type->dtype));
 }
 
 /* One scale for each axis of x. */

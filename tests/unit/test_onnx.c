@@ -553,6 +553,30 @@ START_TEST(bits) {
 }
 END_TEST
 
+/* Functions of integers that are computed in floats: toward zero, at the end alone. */
+START_TEST(integers_in_floats) {
+  add_input("x", INT32, INTS(2, 2));
+  put_message(&graph, 5, tensor_floats(ctx, "scales", INTS(2), (const float[]){1.5f, 1.5f}, 2));
+  ADD_NODE("ReduceL2 x -> norm", attr_int(ctx, "keepdims", 0));
+  add_node("ReduceLogSumExp x -> lse");
+  add_node("Erf x -> erf");
+  ADD_NODE("Gemm x,x,x -> gemm", attr_float(ctx, "alpha", 0.5f), attr_float(ctx, "beta", 0.5f));
+  ADD_NODE("Resize x,,scales -> big", attr_text(ctx, "mode", "linear"),
+           attr_text(ctx, "coordinate_transformation_mode", "align_corners"));
+  const char *outputs[] = {"norm", "lse", "erf", "gemm", "big"};
+  for (int k = 0; k < 5; k++)
+    add_output(outputs[k]);
+  Tensor **t = evaluate(import_well(17));
+  EXPECT_VALUES(t[0], 3);          /* of sqrt(14) */
+  EXPECT_VALUES(t[1], 3);          /* of 3.44 */
+  EXPECT_VALUES(t[2], 0, 0, 0, 0); /* of 0.84.. below 1: erf(3) = 0.99998 */
+  EXPECT_VALUES(t[3], 1, 2, 4, 7); /* [2 3; 6 11] and [0 1; 2 3], both halved */
+  EXPECT_VALUES(t[4], 0, 0, 1, 1, 1, 2, 2, 2, 3);
+  for (int k = 0; k < 5; k++)
+    ck_assert_int_eq(t[k]->dtype, DT_I32);
+}
+END_TEST
+
 /* Each pooled element goes back to where it came from. */
 START_TEST(unpooling) {
   add_input("x", FLOAT, INTS(1, 1, 4, 4));
@@ -781,6 +805,7 @@ Suite *suite_onnx(void) {
   tcase_add_test(t, largest);
   tcase_add_test(t, old_largest);
   tcase_add_test(t, bits);
+  tcase_add_test(t, integers_in_floats);
   tcase_add_test(t, unpooling);
   tcase_add_test(t, reversed);
   tcase_add_test(t, cropped);
