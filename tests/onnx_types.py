@@ -27,9 +27,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 NAMES = {"float": "f32", "double": "f64", "float16": "f16", "bfloat16": "bf16", "bool": "bool",
          **{f"{u}int{b}": f"{u or 'i'}{b}" for u in ("", "u") for b in (8, 16, 32, 64)}}
 KNOWN_AT_MOST = 16  # numbers
-LARGEST = 100  # of them: what every type holds
 NEWEST = 28
 BY_HAND = ["GlobalLpPool 28 1 @p:i=3 x:T:1,3,5,5 !T=bf16,f16,f32,f64"]  # of which there is no case
+KNOWN_FIRST = ("Range", "HannWindow", "HammingWindow", "BlackmanWindow", "MelWeightMatrix")  # their first input
 # Two types of one size each: written here, since each allows a list that depends on the other.
 BIT_CASTS = [("f32,i32,u32", 6), ("f64,i64,u64", 7), ("f16,bf16,i16,u16", 5), ("bool,i8,u8", 3)]
 
@@ -87,7 +87,8 @@ def numbers(array, types):
     """types: a list of those that must all hold the numbers, or None for the array's own."""
     if array.size > KNOWN_AT_MOST:
         return ""
-    values = [max(-LARGEST, min(LARGEST, v.item())) for v in array.ravel()]
+    largest = 100 if types and "i8" in types else 10000  # what all of them hold
+    values = [max(-largest, min(largest, v.item())) for v in array.ravel()]
     if types or array.dtype.kind != "f":
         values = [abs(int(v)) if types and "u8" in types else int(v) for v in values]
     return "=" + ",".join(f"{v:.9g}" for v in values)
@@ -112,7 +113,7 @@ def line(schema, opset, folder, model, seen):
         else:
             type_name = NAMES[type_name[7:-1]]
         content = ""
-        if k > 0 or schema.name in ("Range", "ConstantOfShape") or schema.name.endswith("Window"):
+        if k > 0 or schema.name in KNOWN_FIRST:
             content = numbers(np.load(folder / f"input_{names.index(name)}.npy"), lists.get(type_name))
         words.append(f"{name}:{type_name}:{extents}{content}")
     fresh = False
