@@ -1,0 +1,107 @@
+"""What weft prints of whole models parses and prints as itself: roundtrip_models.py WEFT WEFT-OPT [few]
+
+The models are those of docs/examples and, where that folder lies beside the checkout, all of ../shared/models, YAML and ONNX.
+Of each: what `weft import` writes, and, compiled from that in two layouts, the text after every pass (`--dump-dir`), graphs
+and loops. weft-opt with an empty pipeline must print each the same, byte for byte. A size that a model leaves open comes from its
+stored inputs. A model that weft does not support is counted apart. few: docs/examples only."""
+
+import filecmp
+import json
+import re
+import sys
+
+import harness
+
+LAYOUTS = ["keep", "*=NCHW8c"]
+ROOT = harness.HERE.parent.parent
+LEAST_STAGES = 12  # what the pipeline of `weft compile` writes at least
+LEAST_MODELS = 4   # docs/examples
+
+
+def example_models():
+    """(model, shapes of its stored inputs)."""
+    for model in sorted((ROOT / "docs" / "examples").glob("*/model.*")):
+        if model.suffix in (".yaml", ".onnx"):
+            yield model, []
+
+
+def shared_models():
+    folder = ROOT.parent / "shared" / "models"
+    if not (folder / "manifest.json").is_file():
+        return
+    for row in json.loads((folder / "manifest.json").read_text()):
+        for name in row["files"]:
+            if name.endswith((".yaml", ".onnx")):
+                case = next(c for c in row["cases"] if c.get("only", name) == name and c.get("not") != name)
+                yield folder / row["dir"] / name, [i["shape"] for i in case["inputs"]]
+
+
+def do_import(weft, model, shapes, out):
+    """`weft import`, once more with the stored input's shape where the model leaves a size of its only input open."""
+    args = [weft, "import", model, "-o", out]
+    r = harness.run(args)
+    open_size = re.search(r"input '([^']*)' is .* is open; give it by --shape", r.err)
+    if open_size and len(shapes) == 1:
+        r = harness.run([*args, "--shape", f"{open_size[1]}={'x'.join(map(str, shapes[0]))}"])
+    return r
+
+
+def main():
+    weft, weft_opt = sys.argv[1], sys.argv[2]
+    checks = harness.Checks()
+    models = list(example_models())
+    in_repository = len(models)
+    if sys.argv[3:] != ["few"]:
+        models += shared_models()
+    counts = {"texts": 0, "bytes": 0}
+    refused = []
+
+    def same(text, before, what):
+        """text prints as itself; nothing to do where it equals the text of the stage before, which did."""
+        if not before or not filecmp.cmp(text, before, shallow=False):
+            again = text.with_name("again")
+            r = harness.run([weft_opt, text, "-o", again])
+            if not (checks.check(r.status == 0, f"{what}: {text.name} parses", r) and
+                    checks.check(filecmp.cmp(text, again, shallow=False), f"{what}: {text.name} prints as itself")):
+                return
+        with checks.lock:
+            counts["texts"] += 1
+            counts["bytes"] += text.stat().st_size
+
+    def stages(text, layout, out, what):
+        r = harness.run([weft, "compile", text, "--layout", layout, "--emit", "loops", "--dump-dir", out, "-o", "/dev/null"],
+                        timeout=300)
+        if not checks.check(r.status == 0, f"{what}: compiled", r):
+            return
+        found = sorted(out.glob("[0-9]*.weft"))
+        checks.check(len(found) >= LEAST_STAGES, f"{what}: {len(found)} stages were written")
+        for stage, before in zip(found, [None, *found]):
+            same(stage, before, what)
+        for stage in found:
+            stage.unlink()
+
+    def case(model_and_shapes):
+        model, shapes = model_and_shapes
+        what = f"{model.parent.name}/{model.name}"
+        with harness.Scratch() as out:
+            r = do_import(weft, model, shapes, out)
+            if r.status == 4:
+                checks.check("not supported" in r.err, f"{what}: refused as not supported", r)
+                refused.append(what)
+                return
+            if not checks.check(r.status == 0, f"{what}: imported", r):
+                return
+            text = out / f"{model.stem}.weft"
+            same(text, None, what)
+            for layout in LAYOUTS:
+                stages(text, layout, out, f"{what} {layout}")
+
+    harness.parallel(case, models)
+    print(f"{len(models)} models ({in_repository} of the repository), not supported: {', '.join(sorted(refused)) or 'none'}; "
+          f"{counts['texts']} stages, {counts['bytes'] / 1e6:.0f} MB of text, print as themselves")
+    checks.check(in_repository >= LEAST_MODELS, "the models of docs/examples are there")
+    return checks.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
