@@ -103,6 +103,10 @@ Tensor *onnx_tensor(OnnxImport *im, const OnnxTensor *t, const char *what, Loc l
 
 /* The row of a node's operator in the opset of the model, or NULL. */
 const OnnxRow *onnx_row(const OnnxImport *im, const char *type);
+/* All rows; those of one operator follow one another, in rising opsets. */
+const OnnxRow *onnx_rows(size_t *n);
+/* What is taken of an operator, where that is not all; NULL where it is. */
+const char *onnx_note(const char *type);
 
 /* ---- onnx_node.c: for the functions of operators. After a fault n->failed is set and values are NULL, empty or the
  * default, which all of these take. ---- */

@@ -11,8 +11,33 @@ static const OnnxRow rows[] = {
   {type, since, until, min_inputs, max_inputs, 1, build, OP_##code, NULL},
 #define MAP(type, since, until, inputs, code, attrs)                                                                   \
   {type, since, until, inputs, inputs, 1, onnx_elementwise, OP_##code, attrs},
+#define NOTE(types, text)
 #include "frontend/onnx_ops.def"
 };
+
+static const struct {
+  const char *types, *text;
+} notes[] = {
+#define OP(...)
+#define VIA(...)
+#define MAP(...)
+#define NOTE(types, text) {types, text},
+#include "frontend/onnx_ops.def"
+};
+
+const OnnxRow *onnx_rows(size_t *n) {
+  *n = sizeof rows / sizeof *rows;
+  return rows;
+}
+
+const char *onnx_note(const char *type) {
+  size_t n = strlen(type);
+  for (size_t k = 0; k < sizeof notes / sizeof *notes; k++)
+    for (const char *p = notes[k].types; *p; p += strcspn(p, " "), p += *p == ' ')
+      if (strcspn(p, " ") == n && memcmp(p, type, n) == 0)
+        return notes[k].text;
+  return NULL;
+}
 
 const OnnxRow *onnx_row(const OnnxImport *im, const char *type) {
   for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)

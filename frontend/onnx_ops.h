@@ -8,6 +8,7 @@
 #define OP(type, since, until, min_inputs, max_inputs, outputs, build) OnnxBuild build;
 #define VIA(type, since, until, min_inputs, max_inputs, build, code) OnnxBuild build;
 #define MAP(type, since, until, inputs, code, attrs) OnnxBuild onnx_elementwise;
+#define NOTE(types, text)
 #include "frontend/onnx_ops.def"
 
 /* ---- onnx_ops_view.c ---- */

@@ -57,9 +57,11 @@
                   .eval = family##_eval,                                                                               \
                   .view_index = view_index_,                                                                           \
                   .simplify = simplify_},
-#define OP(code, name, family, spatial, traits, operands, roles, attrs, doc)                                           \
-  ROW(code, name, family, spatial, traits, operands, roles, attrs, NULL, NULL, doc, VIEW_INDEX_##traits(family),       \
-      SIMPLIFY_##traits(family))
+#define FIRST(a, ...) a
+#define SECOND(a, b, ...) b
+#define OP(code, name, family, spatial, traits, operands, roles, attrs, ...)                                           \
+  ROW(code, name, family, spatial, traits, operands, roles, attrs, SECOND(__VA_ARGS__, NULL, NULL), NULL,              \
+      FIRST(__VA_ARGS__, NULL), VIEW_INDEX_##traits(family), SIMPLIFY_##traits(family))
 #define ELEMENTWISE(code, name, types, operands, attrs, expression, doc)                                               \
   ROW(code, name, elementwise, 0, OP_ELEMENTWISE, operands, "", attrs, types, expression, doc, NULL,                   \
       elementwise_simplify)
@@ -96,12 +98,13 @@ int op_attr_index(const OpDef *def, const char *name, size_t len) {
 static const struct {
   char letter;
   const char *words;
-} classes[] = {{'f', "floats"}, {'i', "integers"}, {'b', "bool"}};
+} classes[] = {{'f', "floats"}, {'i', "integers"}, {'w', "integers of 32 or 64 bits"}, {'b', "bool"}};
 enum { N_CLASSES = sizeof classes / sizeof *classes };
 
 bool op_types_hold(const char *types, DType dtype) {
+  size_t n = strcspn(types, ">");
   char letter = dtype_is_float(dtype) ? 'f' : dtype_is_int(dtype) ? 'i' : 'b';
-  return memchr(types, letter, strcspn(types, ">")) != NULL;
+  return memchr(types, letter, n) || (letter == 'i' && dtype_size(dtype) >= 4 && memchr(types, 'w', n));
 }
 
 const char *op_types_text(Ctx *ctx, const char *types) {

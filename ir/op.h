@@ -99,8 +99,9 @@ typedef struct OpDef {
   OperandDef operands[OP_MAX_OPERANDS];
   const char *result_roles;
   AttrDef attrs[OP_MAX_ATTRS];
-  /* Elementwise: which element types T the operands may have, one letter each, f: floats, i: integers, b: bool; and
-   * behind '>' that of the result where it is not T, bool or the attribute `to`. */
+  /* Which element types T the operands may have, one letter each, f: floats, i: integers, w: those of 32 and 64 bits,
+   * b: bool; of elementwise ops, behind '>' that of the result where it is not T, bool or the attribute `to`. NULL where
+   * it follows from the traits: ops that only move elements take any, composites what their formula takes. */
   const char *types;
   const char *expression; /* elementwise: over operand and attribute names; composites: ir/composite.h */
   OpInfer *infer;

@@ -5,7 +5,6 @@
 
 #define SUM {.step = "acc + x"}
 #define MEAN {.step = "acc + x", .mean = true}
-#define AVERAGE {.step = "acc + x", .mean = true, .floats_only = true}
 #define PRODUCT {.step = "acc * x", .start = START_ONE}
 /* A NaN stays: as acc by the outer select, as x because max(acc, x) is x unless acc > x. */
 #define MAX {.step = "select(acc != acc, acc, max(acc, x))", .step_bool = "select(x, x, acc)", .start = START_LOWEST}
@@ -16,7 +15,7 @@ const Reduction reduction_sum = SUM, reduction_product = PRODUCT, reduction_max 
 static const Reduction reductions[OP_COUNT] = {
     [OP_REDUCE_SUM] = SUM,     [OP_REDUCE_MEAN] = MEAN,   [OP_REDUCE_PROD] = PRODUCT, [OP_REDUCE_MAX] = MAX,
     [OP_REDUCE_MIN] = MIN,     [OP_MAX_POOL1D] = MAX,     [OP_MAX_POOL2D] = MAX,      [OP_MAX_POOL3D] = MAX,
-    [OP_AVG_POOL1D] = AVERAGE, [OP_AVG_POOL2D] = AVERAGE, [OP_AVG_POOL3D] = AVERAGE,
+    [OP_AVG_POOL1D] = MEAN, [OP_AVG_POOL2D] = MEAN, [OP_AVG_POOL3D] = MEAN,
 };
 
 const Reduction *reduction_of(const OpDef *def) {
@@ -25,17 +24,11 @@ const Reduction *reduction_of(const OpDef *def) {
 }
 
 bool reduction_expect_type(Ctx *ctx, const Op *op) {
-  const Reduction *r = reduction_of(op->def);
   const Type *type = op->operands[0]->type;
-  bool wide = dtype_size(type->dtype) >= 4; /* holds the number of elements */
-  if (dtype_is_float(type->dtype) || (dtype_is_int(type->dtype) && !r->floats_only && (wide || !r->mean)) ||
-      (type->dtype == DT_BOOL && r->step_bool && !op->def->spatial))
+  if (op_types_hold(op->def->types, type->dtype))
     return true;
   return diag_error(ctx->diags, WEFT_UNSUPPORTED, op->loc, "%s: operand '%s' is %s; this op takes %s", op->def->name,
-                    op->def->operands[0].name, type_text(ctx, type),
-                    r->floats_only ? "floats"
-                    : r->mean      ? "floats and integers of 32 or 64 bits"
-                                   : "floats and integers");
+                    op->def->operands[0].name, type_text(ctx, type), op_types_text(ctx, op->def->types));
 }
 
 /* The lowest (or highest) number of a compute type. */

@@ -17,14 +17,13 @@ typedef struct {
   const char *step_bool; /* the same for bool; NULL: not for bool */
   ReductionStart start;
   bool mean;
-  bool floats_only;
 } Reduction;
 
 /* For families that name one by an attribute. */
 extern const Reduction reduction_sum, reduction_product, reduction_max, reduction_min;
 /* The reduction of an op of the two families. */
 const Reduction *reduction_of(const OpDef *def);
-/* Reports where the op's operand 0 is of an element type that its reduction does not take. */
+/* Reports where the op's operand 0 is of an element type that its row does not list. */
 bool reduction_expect_type(Ctx *ctx, const Op *op);
 /* In the compute type `type`. */
 const Scalar *reduction_start(Ctx *ctx, const Reduction *r, DType type);

@@ -4,17 +4,27 @@
 
 #include "frontend/cli/commands.h"
 #include "frontend/cli/driver.h"
+#include "frontend/cli/ops_page.h"
 #include "frontend/cli/passes_list.h"
 
 static const OptionRow no_options[] = {{0}};
 
+static bool set_markdown(Ctx *ctx, void *options, const char *value) {
+  (void)ctx, (void)value;
+  return *(bool *)options = true;
+}
+
+static const OptionRow ops_options[] = {
+    {"markdown", NULL, "write docs/operators.md: these, and the operators of ONNX that are imported", set_markdown},
+    {0}};
+
 static const CommandSpec ops_spec = {
     "ops",
-    "[OP]",
+    "[OP] [options]",
     "Lists the operators, or describes one: operands with the letters of their axes, attributes with defaults.",
-    no_options,
+    ops_options,
     NULL,
-    "  weft ops\n  weft ops conv2d_transpose\n",
+    "  weft ops\n  weft ops conv2d_transpose\n  weft ops --markdown > docs/operators.md\n",
     0,
     1};
 static const CommandSpec passes_spec = {
@@ -25,45 +35,12 @@ static const CommandSpec targets_spec = {
 
 /* ---- ops ---- */
 
-static void print_attr(const OpDef *def, const AttrDef *a) {
-  static const char *const kinds[] = {"int", "ints", "float", "word", "type", "constant"};
-  printf("    %s: %s", a->name, kinds[a->kind]);
-  if (a->kind == ATTR_INTS && a->len != LEN_ANY)
-    printf(" (%d)", def->spatial * (a->len == LEN_2SPATIAL ? 2 : 1));
-  if (a->required || a->kind == ATTR_CONSTANT)
-    printf(", required\n");
-  else if (a->kind == ATTR_WORD)
-    printf(" = %.*s, of %s\n", (int)strcspn(a->words, "|"), a->words, a->words);
-  else if (a->kind == ATTR_INTS && a->len == LEN_ANY)
-    printf(" = []\n");
-  else
-    printf(" = %g\n", a->fill);
-}
-
-static void print_types(Ctx *ctx, const OpDef *def) {
-  const char *result = strchr(def->types, '>');
-  printf("    of %s", op_types_text(ctx, def->types));
-  if (result)
-    printf("; the result's type is %s", strcmp(result + 1, "to") == 0 ? "what 'to' says" : result + 1);
-  printf("\n");
-}
-
 static void print_op(Ctx *ctx, const OpDef *def) {
-  printf("%s(", def->name);
-  for (int k = 0; k < def->n_operands; k++) {
-    const OperandDef *o = &def->operands[k];
-    const char *roles = op_roles(ctx, def, o->roles);
-    printf("%s%s%s%s%s", k ? ", " : "", o->name, roles[0] ? " " : "", roles,
-           o->optional   ? "?"
-           : o->variadic ? "..."
-                         : "");
-  }
   const char *result = op_roles(ctx, def, def->result_roles);
-  printf(")%s%s\n    %s\n", result[0] ? " -> " : "", result, def->doc);
-  if (def->types)
-    print_types(ctx, def);
+  printf("%s(%s)%s%s\n    %s\n    of %s\n", def->name, operands_describe(ctx, def), result[0] ? " -> " : "", result,
+         def->doc, types_describe(ctx, def));
   for (int k = 0; k < def->n_attrs; k++)
-    print_attr(def, &def->attrs[k]);
+    printf("    %s\n", attr_describe(ctx, def, &def->attrs[k]));
 }
 
 static bool list_ops(Ctx *ctx, const Positionals *names) {
@@ -86,8 +63,16 @@ static bool list_ops(Ctx *ctx, const Positionals *names) {
 int command_ops(int argc, char **argv) {
   Ctx *ctx = ctx_create();
   Positionals names = {0};
-  if (args_parse(ctx, "weft", &ops_spec, argc, argv, NULL, &names) == ARGS_OK)
-    list_ops(ctx, &names);
+  bool markdown = false;
+  if (args_parse(ctx, "weft", &ops_spec, argc, argv, &markdown, &names) == ARGS_OK) {
+    if (!markdown)
+      list_ops(ctx, &names);
+    else if (names.len)
+      diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--markdown writes the page of all operators, not of '%s' alone",
+                 names.data[0]);
+    else
+      ops_page_print(ctx);
+  }
   return finish(ctx, WEFT_OK);
 }
 

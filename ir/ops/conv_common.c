@@ -39,7 +39,7 @@ bool conv_check(Ctx *ctx, const Op *op, const ConvAttrs *a) {
     return false;
   if (op->operands[CONV_BIAS] && !op_expect_rank(ctx, op, CONV_BIAS, 1))
     return false;
-  if (!op_expect_types(ctx, op, "f"))
+  if (!op_expect_types(ctx, op, op->def->types))
     return false;
   if (!expect_range(ctx, op, "strides", a->strides, d, 1, ATTR_LIMIT) ||
       !expect_range(ctx, op, "dilation", a->dilation, d, 1, ATTR_LIMIT) ||

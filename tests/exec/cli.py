@@ -97,7 +97,7 @@ class Tests:
             "compile": "-o --emit --target --header --prefix --threads --cpu --layout --shape --precision --dump-dir --time-passes -v",
             "run": "--input --image --random --expect --rtol --atol --output-dir --output-image --repeat --target --prefix --threads "
                    "--cpu --layout --shape",
-            "inspect": "--target --prefix --cpu --layout --shape", "import": "-o --shape -v", "ops": "", "passes": "", "targets": ""}
+            "inspect": "--target --prefix --cpu --layout --shape", "import": "-o --shape -v", "ops": "--markdown", "passes": "", "targets": ""}
         for command in COMMANDS:
             r = self.succeed(command, "--help")
             shown = set(re.findall(r"^  (--?[a-z-]+)", r.out, re.MULTILINE))
@@ -154,6 +154,7 @@ class Tests:
         for option, number in ("--random", "-1"), ("--random", "x"), ("--repeat", "0"), ("--repeat", "-3"):
             self.refuse(2, [option], *run, option, number)
         self.refuse(2, ["'conv2'", "'conv2d'"], "ops", "conv2")
+        self.refuse(2, ["--markdown", "'relu'"], "ops", "relu", "--markdown")
         self.refuse(2, [], "-", "--passes", "fuze", program=self.weft_opt)
 
     def malformed(self):
