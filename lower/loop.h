@@ -38,6 +38,7 @@ typedef struct Buffer {
   BufferSpace space;
   int index;          /* input or output number; others: position in the program's list */
   Constant *constant; /* BUF_CONSTANT */
+  const Value *value; /* of the graph: what a nest stores here; NULL: a copy of what lies elsewhere, or from a text */
   Dim offset;         /* BUF_ARENA: bytes from the arena's start, a multiple of 64; NULL before `plan` */
 } Buffer;
 

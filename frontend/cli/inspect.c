@@ -4,16 +4,36 @@
 #include <stdlib.h>
 
 #include "frontend/cli/commands.h"
+#include "frontend/cli/picture.h"
 #include "frontend/cli/runnable.h"
 
+typedef struct {
+  BuildOptions build; /* first: the shared option rows set it */
+  const char *dot, *html;
+} InspectOptions;
+
+static bool set_dot(Ctx *ctx, void *options, const char *value) {
+  (void)ctx;
+  ((InspectOptions *)options)->dot = value;
+  return true;
+}
+
+static bool set_html(Ctx *ctx, void *options, const char *value) {
+  (void)ctx;
+  ((InspectOptions *)options)->html = value;
+  return true;
+}
+
 static const OptionRow rows[] = {
+    {"dot", "FILE", "write a picture of the graph for Graphviz, layouts as colours", set_dot},
+    {"html", "FILE", "write it as a page for a browser", set_html},
     {"target", "TARGET", "cpu", set_target},
     {"prefix", "NAME", "prefix of a shared object's symbols (weft_model)", set_prefix},
     BUILD_OPTION_ROWS,
     {0},
 };
 
-static const FutureOption future[] = {{"dot", true}, {"html", true}, {"explain-layout", false}, {0}};
+static const FutureOption future[] = {{"explain-layout", false}, {0}};
 
 static const CommandSpec spec = {
     "inspect",
@@ -23,7 +43,7 @@ static const CommandSpec spec = {
     "shared object (which has totals only). Bytes are an estimate: each element that a nest reads or writes, once.",
     rows,
     future,
-    "  weft inspect model.yaml --layout '*=NHWC'\n  weft inspect model.onnx --shape x=1x3x320x480\n  weft inspect "
+    "  weft inspect model.yaml --layout '*=NHWC' --html model.html\n  weft inspect model.onnx --shape x=1x3x320x480\n  weft inspect "
     "model.so\n",
     1,
     1};
@@ -98,13 +118,25 @@ static void print_memory(Ctx *ctx, LoopProgram *p) {
   }
 }
 
-static bool inspect_model(Ctx *ctx, const BuildOptions *options, const char *path) {
+static bool write_pictures(Ctx *ctx, const InspectOptions *o, const Module *m, const LoopProgram *program) {
+  if (!o->dot && !o->html)
+    return true;
+  const Picture *picture = picture_make(ctx, m, program);
+  Str dot = str_new(ctx->arena), html = str_new(ctx->arena);
+  picture_dot(&dot, ctx, picture);
+  picture_html(&html, ctx, picture);
+  return (!o->dot || file_write(ctx, o->dot, dot.data, dot.len)) &&
+         (!o->html || file_write(ctx, o->html, html.data, html.len));
+}
+
+static bool inspect_model(Ctx *ctx, const InspectOptions *o, const char *path) {
+  const BuildOptions *options = &o->build;
   Module *m = model_import(ctx, path, &options->import);
   Unit unit;
   if (!m)
     return false;
   Histogram imported = count_ops(m);
-  if (!build_unit(ctx, options, m, true, &unit))
+  if (!build_unit(ctx, options, m, true, &unit) || !write_pictures(ctx, o, m, unit.loops))
     return false;
   printf("model   %s\n", m->name);
   for (size_t k = 0; k < m->main->params.len; k++) {
@@ -122,7 +154,11 @@ static bool inspect_model(Ctx *ctx, const BuildOptions *options, const char *pat
   return true;
 }
 
-static bool inspect_shared(Ctx *ctx, const BuildOptions *options, const char *path) {
+static bool inspect_shared(Ctx *ctx, const InspectOptions *o, const char *path) {
+  const BuildOptions *options = &o->build;
+  if (o->dot || o->html)
+    return diag_error(ctx->diags, WEFT_USAGE, (Loc){.file = path},
+                      "a shared object has no graph left to draw; give the model");
   Runnable *r = runnable_open(ctx, options, path, false);
   if (!r)
     return false;
@@ -146,7 +182,7 @@ static bool inspect_shared(Ctx *ctx, const BuildOptions *options, const char *pa
 
 int command_inspect(int argc, char **argv) {
   Ctx *ctx = ctx_create();
-  BuildOptions o = build_defaults;
+  InspectOptions o = {.build = build_defaults};
   Positionals files = {0};
   ArgsResult parsed = args_parse(ctx, "weft", &spec, argc, argv, &o, &files);
   if (parsed == ARGS_OK) {

@@ -95,9 +95,9 @@ class Tests:
             self.checks.check(not any(c in r.out.split() for c in NOT_BUILT), f"{words}: nothing that is not built", r)
         options = {
             "compile": "-o --emit --target --header --prefix --threads --cpu --layout --shape --precision --dump-dir --time-passes -v",
-            "run": "--input --image --random --expect --rtol --atol --output-dir --output-image --repeat --target --prefix --threads "
+            "run": "--input --image --random --expect --rtol --atol --output-dir --output-image --repeat --batch --target --prefix --threads "
                    "--cpu --layout --shape",
-            "inspect": "--target --prefix --cpu --layout --shape", "import": "-o --shape -v", "ops": "--markdown", "passes": "", "targets": ""}
+            "inspect": "--dot --html --target --prefix --cpu --layout --shape", "import": "-o --shape -v", "ops": "--markdown", "passes": "", "targets": ""}
         for command in COMMANDS:
             r = self.succeed(command, "--help")
             shown = set(re.findall(r"^  (--?[a-z-]+)", r.out, re.MULTILINE))
