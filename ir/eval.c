@@ -5,7 +5,12 @@
 /* A tensor larger than this is refused rather than allocated: a model of a few lines can ask for any size. */
 #define EVAL_MAX_ELEMENTS ((int64_t)1 << 28)
 
-static Tensor *new_value(Ctx *ctx, const Value *v, Loc loc) {
+/* The tensor of a value, zeroed: `kept` where an evaluation before has made it. NULL after reporting. */
+static Tensor *value_tensor(Ctx *ctx, const Value *v, Loc loc, Tensor *kept) {
+  if (kept) {
+    memset(kept->data, 0, (size_t)kept->n * dtype_size(kept->dtype));
+    return kept;
+  }
   int64_t shape[WEFT_MAX_RANK], n = 1;
   if (!type_shape(v->type, shape)) {
     diag_error(ctx->diags, WEFT_UNSUPPORTED, loc, "value '%s' is %s; the reference evaluation needs constant extents",
@@ -27,34 +32,37 @@ static bool same_shape(const Tensor *a, const Tensor *b) {
   return a->dtype == b->dtype && a->rank == b->rank && memcmp(a->shape, b->shape, sizeof a->shape) == 0;
 }
 
+static bool eval_op(Ctx *ctx, Arena *scratch, const Op *op, Tensor **values) {
+  const Tensor **in = ARENA_ARRAY(scratch, const Tensor *, op->n_operands);
+  for (int k = 0; k < op->n_operands; k++)
+    if (op->operands[k])
+      in[k] = values[op->operands[k]->id];
+  Tensor *out = values[op->result->id] = value_tensor(ctx, op->result, op->loc, values[op->result->id]);
+  size_t errors = diag_count(ctx->diags);
+  if (out)
+    op->def->eval(ctx, op, in, out);
+  return out && diag_count(ctx->diags) == errors;
+}
+
 bool eval_function(Module *m, const Function *f, const Tensor *const *inputs, Tensor **outputs, Tensor **values) {
   Ctx *ctx = m->ctx;
   if (!values)
     values = ARENA_ARRAY(ctx->arena, Tensor *, f->n_values);
   for (size_t k = 0; k < f->params.len; k++) {
     const Value *v = f->params.data[k];
-    Tensor *t = new_value(ctx, v, v->loc);
+    Tensor *t = value_tensor(ctx, v, v->loc, values[v->id]);
     if (!t)
       return false;
     WEFT_ASSERT(same_shape(t, inputs[k]));
     memcpy(t->data, inputs[k]->data, (size_t)t->n * dtype_size(t->dtype));
     values[v->id] = t;
   }
-  for (const Op *op = f->first; op; op = op->next) {
-    const Tensor **in = ARENA_ARRAY(ctx->arena, const Tensor *, op->n_operands);
-    for (int k = 0; k < op->n_operands; k++)
-      if (op->operands[k])
-        in[k] = values[op->operands[k]->id];
-    Tensor *out = new_value(ctx, op->result, op->loc);
-    if (!out)
-      return false;
-    size_t errors = diag_count(ctx->diags);
-    op->def->eval(ctx, op, in, out);
-    if (diag_count(ctx->diags) > errors)
-      return false;
-    values[op->result->id] = out;
-  }
+  Arena *scratch = arena_create();
+  bool ok = true;
+  for (const Op *op = f->first; op && ok; op = op->next)
+    ok = eval_op(ctx, scratch, op, values);
+  arena_destroy(scratch);
   for (size_t k = 0; k < f->results.len; k++)
     outputs[k] = values[f->results.data[k].value->id];
-  return true;
+  return ok;
 }

@@ -36,7 +36,8 @@ void tensor_from_storage(Tensor *t, const Type *type, const void *storage);
 void tensor_poison(DType dtype, void *data, size_t bytes);
 
 /* Evaluates the function on inputs (one per parameter, logical order). outputs: one per result, made here. values, if not
- * NULL, receives the tensor of each value by id. Types must be static. False after reporting. */
+ * NULL, receives the tensor of each value by id; those that it holds, of an evaluation of the same function before, are
+ * used again, so that many evaluations take the memory of one. Types must be static. False after reporting. */
 bool eval_function(Module *m, const Function *f, const Tensor *const *inputs, Tensor **outputs, Tensor **values);
 
 #endif

@@ -99,21 +99,20 @@ static bool open_jit(Runnable *r, const BuildOptions *options, Module *module) {
 
 /* ---- the reference evaluation ---- */
 
+typedef struct {
+  Module *module;
+  Tensor **in, **out, **values; /* of the run before, used again */
+} Reference;
+
 static int run_reference(Runnable *r, const void *const *inputs, void *const *outputs) {
-  Module *m = r->impl;
-  const Function *f = m->main;
-  const Tensor **in = ARENA_ARRAY(r->ctx->arena, const Tensor *, f->params.len);
-  Tensor **out = ARENA_ARRAY(r->ctx->arena, Tensor *, f->results.len);
-  for (size_t k = 0; k < f->params.len; k++) {
-    const Type *type = f->params.data[k]->type;
-    Tensor *t = tensor_of_type(r->ctx, type);
-    tensor_from_storage(t, type, inputs[k]);
-    in[k] = t;
-  }
-  if (!eval_function(m, f, in, out, NULL))
+  Reference *ref = r->impl;
+  const Function *f = ref->module->main;
+  for (size_t k = 0; k < f->params.len; k++)
+    tensor_from_storage(ref->in[k], f->params.data[k]->type, inputs[k]);
+  if (!eval_function(ref->module, f, (const Tensor *const *)ref->in, ref->out, ref->values))
     return WEFT_BUG;
   for (size_t k = 0; k < f->results.len; k++)
-    tensor_to_storage(out[k], f->results.data[k].type, outputs[k]);
+    tensor_to_storage(ref->out[k], f->results.data[k].type, outputs[k]);
   return WEFT_OK;
 }
 
@@ -159,7 +158,11 @@ static bool open_reference(Runnable *r, Module *module) {
   r->info = arena_strdup(ctx->arena, text);
   free(text);
   json_decref(j);
-  r->impl = module;
+  Reference *ref = r->impl = ARENA_NEW(ctx->arena, Reference);
+  *ref = (Reference){module, ARENA_ARRAY(ctx->arena, Tensor *, f->params.len),
+                     ARENA_ARRAY(ctx->arena, Tensor *, f->results.len), ARENA_ARRAY(ctx->arena, Tensor *, f->n_values)};
+  for (size_t k = 0; k < f->params.len; k++)
+    ref->in[k] = tensor_of_type(ctx, f->params.data[k]->type);
   r->run = run_reference;
   r->error = reference_error;
   r->close = close_reference;

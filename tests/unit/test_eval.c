@@ -340,6 +340,31 @@ START_TEST(values_are_kept) {
 }
 END_TEST
 
+/* Many evaluations take the memory of one (but for a few letters of roles; the values here are above 600 bytes), and each
+ * starts anew: sums do not go on from those before. */
+START_TEST(values_are_used_again) {
+  Tensor *x = TENSOR((1, 2, 3), 1, 2, 3, 4, 5, 6), *k = TENSOR((2, 1, 2), 1, 10, 100, 1000), *out, *values[8] = {NULL};
+  Op *conv = conv_op(OP_CONV1D_TRANSPOSE, x, k, NULL);
+  SET_INTS(&g, conv, "strides", 2);
+  Value *c = finish(&g, conv, "c");
+  Op *sum = new_op(&g, OP_REDUCE_SUM, finish(&g, new_op(&g, OP_RELU, c, NULL, NULL), "r"), NULL, NULL);
+  SET_INTS(&g, sum, "axes", 1);
+  Value *s = finish(&g, sum, "s");
+  function_add_result(g.m, g.f, "s", s, s->type, NULL, LOC_NONE);
+  const Tensor *in[] = {x, k};
+  ck_assert(eval_function(g.m, g.f, in, &out, values));
+  EXPECT(out, 401, 4010, 502, 5020, 603, 6030);
+  size_t used = arena_used(g.ctx->arena);
+  for (int n = 0; n < 3; n++)
+    ck_assert(eval_function(g.m, g.f, in, &out, values));
+  ck_assert_uint_lt(arena_used(g.ctx->arena), used + 3 * 64);
+  EXPECT(out, 401, 4010, 502, 5020, 603, 6030);
+  tensor_set(x, 0, 0);
+  ck_assert(eval_function(g.m, g.f, in, &out, values));
+  EXPECT(out, 400, 4000, 502, 5020, 603, 6030);
+}
+END_TEST
+
 START_TEST(large_tensors_are_refused) {
   Tensor *x = TENSOR((1), 1), *out;
   Op *op = new_op(&g, OP_BROADCAST, param_like("x", x), NULL, NULL);
@@ -388,6 +413,7 @@ Suite *suite_eval(void) {
   tcase_add_test(tc, views_of_nothing_and_of_scalars);
   tcase_add_test(tc, layouts_make_no_difference);
   tcase_add_test(tc, values_are_kept);
+  tcase_add_test(tc, values_are_used_again);
   tcase_add_test(tc, large_tensors_are_refused);
   tcase_add_test(tc, symbolic_tensors_are_refused);
   suite_add_tcase(suite, tc);
