@@ -228,6 +228,22 @@ static bool open_shared(Runnable *r, const BuildOptions *options, const char *pa
   return true;
 }
 
+/* A .so is compiled already: options that say how are refused, not passed over. */
+static bool check_compiled(Ctx *ctx, const BuildOptions *o, const char *path) {
+  bool shapes = false;
+  for (size_t k = 0; k < o->import.shapes.len; k++)
+    shapes = shapes || o->import.shapes.data[k].name;
+  const char *given = strcmp(o->cpu, build_defaults.cpu) != 0         ? "cpu"
+                      : strcmp(o->layout, build_defaults.layout) != 0 ? "layout"
+                      : shapes                                        ? "shape"
+                      : o->dump_dir                                   ? "dump-dir"
+                      : o->time_passes                                ? "time-passes"
+                                                                      : NULL;
+  return !given || diag_error(ctx->diags, WEFT_USAGE, (Loc){.file = path},
+                              "--%s says how a model is compiled, and a shared object is; give the model, or leave it out",
+                              given);
+}
+
 Runnable *runnable_open(Ctx *ctx, const BuildOptions *options, const char *path, bool interp) {
   Runnable *r = ARENA_NEW(ctx->arena, Runnable);
   r->ctx = ctx;
@@ -235,7 +251,7 @@ Runnable *runnable_open(Ctx *ctx, const BuildOptions *options, const char *path,
   if (is_shared_object(path)) {
     ok = interp ? diag_error(ctx->diags, WEFT_USAGE, (Loc){.file = path},
                              "a shared object has no graph left to evaluate; give the model")
-                : open_shared(r, options, path);
+                : check_compiled(ctx, options, path) && open_shared(r, options, path);
   } else {
     Module *module = model_import(ctx, path, &options->import);
     ok = module && (interp ? open_reference(r, module) : open_jit(r, options, module));

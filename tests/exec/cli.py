@@ -264,6 +264,9 @@ class Tests:
         self.checks.check(self.succeed(*run, "--random", "8").out != a, "--random 8 differs")
         self.refuse_kept(3, "tiny.so", "run", "tiny.so", "--random", "7")
         self.refuse_kept(2, "tiny.so", "run", "tiny.so", "--prefix", "some", "--target", "interp", "--random", "7")
+        for given in (["--layout", "*=NHWC"], ["--cpu", "x86-64-v2"], ["--dump-dir", "dump"], ["--shape", "x=1"], ["--time-passes"]):
+            for command in ["run", "tiny.so", "--random", "7"], ["inspect", "tiny.so"]:
+                self.refuse_kept(2, given[0], *command, "--prefix", "some", *given)
         r = self.succeed(*run, "--random", "7", "--repeat", "5", "--time-passes", "-v")
         self.checks.check(r.out.startswith("5 runs: fastest ") and r.out.endswith(a), "--repeat 5", r.out)
         self.checks.check("lower" in r.err and "total of passes" in r.err and "passes expand-composites,fold-constants" in r.err, "-v --time-passes", r)
