@@ -1,13 +1,5 @@
 /* Matrix products: types, refusals, values by hand in every stage, random ones against loops written apart. */
-#include "op_help.h"
-
-static Ctx *ctx;
-static void setup(void) {
-  ctx = ctx_create();
-}
-static void teardown(void) {
-  ctx_destroy(ctx);
-}
+#include "op_family.h"
 
 static const TypeCase good[] = {
     {"%a: f32[2,3], %b: f32[3,5]", "matmul(%a, %b)", "f32[2,5]"},
@@ -15,10 +7,6 @@ static const TypeCase good[] = {
     {"%a: i64[2,0], %b: i64[0,5]", "matmul(%a, %b)", "i64[2,5]"},
     {"%a: f32[N,3], %b: f32[3,5]", "matmul(%a, %b)", "f32[N,5]"},
 };
-START_TEST(types) {
-  expect_type(ctx, &good[_i]);
-}
-END_TEST
 
 static const TypeCase bad[] = {
     {"%a: f32[2,3], %b: f32[4,5]", "matmul(%a, %b)",
@@ -29,10 +17,6 @@ static const TypeCase bad[] = {
     {"%a: f32[2,3], %b: f64[3,5]", "matmul(%a, %b)", "a is f32[2,3] and b is f64[3,5], expected one type of numbers"},
     {"%a: bool[2,3], %b: bool[3,5]", "matmul(%a, %b)", "expected one type of numbers"},
 };
-START_TEST(refused) {
-  expect_refusal(ctx, &bad[_i]);
-}
-END_TEST
 
 typedef struct {
   const char *params, *result;
@@ -112,10 +96,7 @@ END_TEST
 Suite *suite_matmul(void);
 Suite *suite_matmul(void) {
   Suite *s = suite_create("matmul");
-  TCase *t = tcase_create("matmul");
-  tcase_add_checked_fixture(t, setup, teardown);
-  tcase_add_loop_test(t, types, 0, (int)COUNT(good));
-  tcase_add_loop_test(t, refused, 0, (int)COUNT(bad));
+  TCase *t = family_tests("matmul", good, COUNT(good), bad, COUNT(bad));
   tcase_add_loop_test(t, values, 0, (int)COUNT(valued));
   tcase_add_test(t, square_of_one_value);
   tcase_add_test(t, random_products);

@@ -1,13 +1,5 @@
 /* Pools: extents, refusals, values by hand in every stage, and random windows against loops over padded data. */
-#include "op_help.h"
-
-static Ctx *ctx;
-static void setup(void) {
-  ctx = ctx_create();
-}
-static void teardown(void) {
-  ctx_destroy(ctx);
-}
+#include "op_family.h"
 
 static const TypeCase good[] = {
     {"%x: f32[1,3,7,8]", "max_pool2d(%x) {kernel = [3, 2], strides = [2, 2]}", "f32[1,3,3,4]"},
@@ -23,10 +15,6 @@ static const TypeCase good[] = {
     {"%x: f32[N,3,W]", "avg_pool1d(%x) {kernel = [2], padding = [1, 0]}", "f32[N,3,W]"},
     {"%x: f32[1,1,2]", "max_pool1d(%x) {kernel = [3]}", "f32[1,1,0]"},
 };
-START_TEST(types) {
-  expect_type(ctx, &good[_i]);
-}
-END_TEST
 
 static const TypeCase bad[] = {
     {"%x: f32[1,3,7]", "max_pool2d(%x) {kernel = [3, 2]}", "operand 'data' has rank 3 (f32[1,3,7]), expected rank 4"},
@@ -44,10 +32,6 @@ static const TypeCase bad[] = {
     {"%x: bool[1,3,7]", "max_pool1d_indices(%x) {kernel = [2]}", "this op takes floats and integers"},
     {"%x: f32[1,3,7]", "max_pool1d_indices(%x) {kernel = [0]}", "attribute 'kernel' is 0 along W, expected 1 to"},
 };
-START_TEST(refused) {
-  expect_refusal(ctx, &bad[_i]);
-}
-END_TEST
 
 /* ---- values; x counts up from 1, or is given ---- */
 
@@ -271,10 +255,7 @@ END_TEST
 Suite *suite_pool(void);
 Suite *suite_pool(void) {
   Suite *s = suite_create("pool");
-  TCase *t = tcase_create("pool");
-  tcase_add_checked_fixture(t, setup, teardown);
-  tcase_add_loop_test(t, types, 0, (int)COUNT(good));
-  tcase_add_loop_test(t, refused, 0, (int)COUNT(bad));
+  TCase *t = family_tests("pool", good, COUNT(good), bad, COUNT(bad));
   tcase_add_loop_test(t, values, 0, (int)COUNT(valued));
   tcase_add_loop_test(t, indices, 0, (int)COUNT(places));
   tcase_add_test(t, random_windows);

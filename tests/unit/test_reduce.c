@@ -1,13 +1,5 @@
 /* Reductions over axes: types, refusals, values by hand in every stage, and random ones against loops written apart. */
-#include "op_help.h"
-
-static Ctx *ctx;
-static void setup(void) {
-  ctx = ctx_create();
-}
-static void teardown(void) {
-  ctx_destroy(ctx);
-}
+#include "op_family.h"
 
 static const TypeCase good[] = {
     {"%x: f32[2,3,4]", "reduce_sum(%x) {axes = [1]}", "f32[2,1,4]"},
@@ -18,10 +10,6 @@ static const TypeCase good[] = {
     {"%x: f32[N,3]", "reduce_sum(%x) {axes = [1], keepdims = 0}", "f32[N]"},
     {"%x: i64[0,3]", "reduce_mean(%x) {axes = [0]}", "i64[1,3]"},
 };
-START_TEST(types) {
-  expect_type(ctx, &good[_i]);
-}
-END_TEST
 
 static const TypeCase bad[] = {
     {"%x: f32[2,3]", "reduce_sum(%x) {axes = [2]}",
@@ -32,10 +20,6 @@ static const TypeCase bad[] = {
     {"%x: bool[2,3]", "reduce_sum(%x) {axes = [0]}", "operand 'x' is bool[2,3]; this op takes floats and integers"},
     {"%x: i8[2,3]", "reduce_mean(%x) {axes = [0]}", "takes floats and integers of 32 or 64 bits"},
 };
-START_TEST(refused) {
-  expect_refusal(ctx, &bad[_i]);
-}
-END_TEST
 
 /* ---- values ---- */
 
@@ -208,10 +192,7 @@ END_TEST
 Suite *suite_reduce(void);
 Suite *suite_reduce(void) {
   Suite *s = suite_create("reduce");
-  TCase *t = tcase_create("reduce");
-  tcase_add_checked_fixture(t, setup, teardown);
-  tcase_add_loop_test(t, types, 0, (int)COUNT(good));
-  tcase_add_loop_test(t, refused, 0, (int)COUNT(bad));
+  TCase *t = family_tests("reduce", good, COUNT(good), bad, COUNT(bad));
   tcase_add_loop_test(t, values, 0, (int)COUNT(valued));
   tcase_add_test(t, wide_integers);
   tcase_add_test(t, random_axes);

@@ -1,14 +1,6 @@
 /* Resampling: types, refusals, values by hand in every stage, an index out of range; and a table of resize_table. */
 #include "ir/resize_table.h"
-#include "op_help.h"
-
-static Ctx *ctx;
-static void setup(void) {
-  ctx = ctx_create();
-}
-static void teardown(void) {
-  ctx_destroy(ctx);
-}
+#include "op_family.h"
 
 static const TypeCase good[] = {
     {"%x: f32[2,3,4], %i: i64[5,1]", "resample(%x, %i) {axis = 1}", "f32[2,5,4]"},
@@ -16,10 +8,6 @@ static const TypeCase good[] = {
     {"%x: bool[3], %i: i32[2,1]", "resample(%x, %i) {axis = 0}", "bool[2]"},
     {"%x: f16[N,3], %i: i32[2,4], %w: f64[2,4]", "resample(%x, %i, %w) {axis = 1}", "f16[N,2]"},
 };
-START_TEST(types) {
-  expect_type(ctx, &good[_i]);
-}
-END_TEST
 
 static const TypeCase bad[] = {
     {"%x: f32[2,3], %i: i64[5]", "resample(%x, %i) {axis = 1}",
@@ -35,10 +23,6 @@ static const TypeCase bad[] = {
     {"%x: bool[3], %i: i64[5,2]", "resample(%x, %i) {axis = 0}", "expected numbers, since it is summed"},
     {"%x: bool[3], %i: i64[5,1], %w: f32[5,1]", "resample(%x, %i, %w) {axis = 0}", "since there are weights"},
 };
-START_TEST(refused) {
-  expect_refusal(ctx, &bad[_i]);
-}
-END_TEST
 
 typedef struct {
   const char *params, *op, *result;
@@ -131,10 +115,7 @@ END_TEST
 Suite *suite_resample(void);
 Suite *suite_resample(void) {
   Suite *s = suite_create("resample");
-  TCase *t = tcase_create("resample");
-  tcase_add_checked_fixture(t, setup, teardown);
-  tcase_add_loop_test(t, types, 0, (int)COUNT(good));
-  tcase_add_loop_test(t, refused, 0, (int)COUNT(bad));
+  TCase *t = family_tests("resample", good, COUNT(good), bad, COUNT(bad));
   tcase_add_loop_test(t, values, 0, (int)COUNT(valued));
   tcase_add_loop_test(t, out_of_range, 0, 2);
   tcase_add_test(t, resize);
