@@ -48,20 +48,23 @@ void conv_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {
   conv_plan(ctx, op, plan, perm[op->def->spatial]);
 }
 
-/* The sum over one group's input channels and all taps, at one output position. */
-static double conv_at(const ConvNumbers *c, const double *x, const double *w, const int64_t *q) {
-  double sum = 0;
-  for (int64_t i = 0; i < c->in_channels; i++)
-    for (int64_t k0 = 0; k0 < c->kernel[0]; k0++)
-      for (int64_t k1 = 0; k1 < c->kernel[1]; k1++)
-        for (int64_t k2 = 0; k2 < c->kernel[2]; k2++, w++) {
-          int64_t i0 = q[0] * c->stride[0] - c->pad[0] + k0 * c->dilation[0];
-          int64_t i1 = q[1] * c->stride[1] - c->pad[1] + k1 * c->dilation[1];
-          int64_t i2 = q[2] * c->stride[2] - c->pad[2] + k2 * c->dilation[2];
-          if (i0 >= 0 && i0 < c->in[0] && i1 >= 0 && i1 < c->in[1] && i2 >= 0 && i2 < c->in[2])
-            sum += x[((i * c->in[0] + i0) * c->in[1] + i1) * c->in[2] + i2] * *w;
-        }
-  return sum;
+/* Adds w times the elements of x that one tap meets to sum, the plane of one output channel: row by row, so that the
+ * terms of each element come in the order of channels and taps. tap[k]: its position along spatial axis k. */
+static void add_tap(const ConvNumbers *c, const double *x, double w, const int64_t *tap, double *sum) {
+  int64_t from[3], lo[3], hi[3]; /* position of the first output's element in x; the outputs whose element exists */
+  for (int k = 0; k < 3; k++) {
+    from[k] = tap[k] * c->dilation[k] - c->pad[k];
+    conv_steps_inside(from[k], c->stride[k], c->in[k], c->out[k], &lo[k], &hi[k]);
+  }
+  int64_t step = c->stride[2];
+  for (int64_t q0 = lo[0]; q0 < hi[0]; q0++)
+    for (int64_t q1 = lo[1]; q1 < hi[1]; q1++) {
+      int64_t plane = from[0] + q0 * c->stride[0], row = plane * c->in[1] + from[1] + q1 * c->stride[1];
+      const double *restrict at = x + row * c->in[2];
+      double *restrict to = sum + (q0 * c->out[1] + q1) * c->out[2];
+      for (int64_t q = lo[2], i = from[2] + lo[2] * step; q < hi[2]; q++, i += step)
+        to[q] += at[i] * w;
+    }
 }
 
 void conv_eval(Ctx *ctx, const Op *op, const Tensor *const *in, Tensor *out) {
@@ -69,21 +72,24 @@ void conv_eval(Ctx *ctx, const Op *op, const Tensor *const *in, Tensor *out) {
   if (out->n == 0)
     return;
   ConvNumbers c = conv_numbers(op, in, out);
-  int64_t channels = c.groups * c.out_channels;
-  int64_t per_group = c.in_channels * c.in[0] * c.in[1] * c.in[2];
-  int64_t per_output = c.in_channels * c.kernel[0] * c.kernel[1] * c.kernel[2];
+  int64_t channels = c.groups * c.out_channels, y = 0;
+  int64_t in_plane = c.in[0] * c.in[1] * c.in[2], out_plane = c.out[0] * c.out[1] * c.out[2];
   Arena *arena = arena_create();
   const double *x = conv_doubles(arena, in[CONV_DATA]), *w = conv_doubles(arena, in[CONV_KERNEL]);
-  int64_t y = 0;
+  double *sum = ARENA_ARRAY(arena, double, out_plane);
   for (int64_t n = 0; n < c.n; n++)
     for (int64_t o = 0; o < channels; o++) {
-      const double *from = x + (n * c.groups + o / c.out_channels) * per_group;
+      const double *taps = w + o * c.in_channels * c.kernel[0] * c.kernel[1] * c.kernel[2];
+      int64_t first = (n * c.groups + o / c.out_channels) * c.in_channels, k[3];
+      memset(sum, 0, (size_t)out_plane * sizeof *sum);
+      for (int64_t i = first; i < first + c.in_channels; i++)
+        for (k[0] = 0; k[0] < c.kernel[0]; k[0]++)
+          for (k[1] = 0; k[1] < c.kernel[1]; k[1]++)
+            for (k[2] = 0; k[2] < c.kernel[2]; k[2]++)
+              add_tap(&c, x + i * in_plane, *taps++, k, sum);
       double bias = in[CONV_BIAS] ? tensor_get(in[CONV_BIAS], o) : 0;
-      int64_t q[3];
-      for (q[0] = 0; q[0] < c.out[0]; q[0]++)
-        for (q[1] = 0; q[1] < c.out[1]; q[1]++)
-          for (q[2] = 0; q[2] < c.out[2]; q[2]++)
-            tensor_set(out, y++, bias + conv_at(&c, from, w + o * per_output, q));
+      for (int64_t q = 0; q < out_plane; q++)
+        tensor_set(out, y++, bias + sum[q]);
     }
   arena_destroy(arena);
 }

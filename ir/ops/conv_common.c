@@ -117,6 +117,12 @@ void conv_plan(Ctx *ctx, const Op *op, LayoutPlan *plan, const int *kernel_perm)
     plan->operand[CONV_KERNEL] = layout_permutation(ctx, op->def->spatial + 2, kernel_perm);
 }
 
+void conv_steps_inside(int64_t first, int64_t stride, int64_t extent, int64_t n, int64_t *lo, int64_t *hi) {
+  *lo = first < 0 ? ceildiv_i64(-first, stride) : 0;
+  *hi = first < extent ? ceildiv_i64(extent - first, stride) : 0;
+  *hi = *hi < n ? *hi : n;
+}
+
 const double *conv_doubles(Arena *arena, const Tensor *t) {
   if (t->dtype == DT_F64)
     return t->data;

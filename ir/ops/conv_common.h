@@ -38,6 +38,8 @@ typedef struct {
 } ConvNumbers;
 
 ConvNumbers conv_numbers(const Op *op, const Tensor *const *in, const Tensor *out);
+/* The steps q in 0..n-1 with 0 <= first + q*stride < extent are *lo..*hi-1. */
+void conv_steps_inside(int64_t first, int64_t stride, int64_t extent, int64_t n, int64_t *lo, int64_t *hi);
 /* The elements of a tensor of floats. */
 const double *conv_doubles(Arena *arena, const Tensor *t);
 

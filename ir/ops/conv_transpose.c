@@ -44,21 +44,24 @@ void conv_transpose_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {
   conv_plan(ctx, op, plan, perm[op->def->spatial]);
 }
 
-/* Adds one input channel's part to sum, the plane of one output channel. */
+/* Adds one input channel's part to sum, the plane of one output channel: w times x at each tap, row by row. */
 static void scatter(const ConvNumbers *c, const double *x, const double *w, double *sum) {
-  for (int64_t i0 = 0; i0 < c->in[0]; i0++)
-    for (int64_t i1 = 0; i1 < c->in[1]; i1++)
-      for (int64_t i2 = 0; i2 < c->in[2]; i2++, x++) {
-        const double *tap = w;
-        for (int64_t k0 = 0; k0 < c->kernel[0]; k0++)
-          for (int64_t k1 = 0; k1 < c->kernel[1]; k1++)
-            for (int64_t k2 = 0; k2 < c->kernel[2]; k2++, tap++) {
-              int64_t o0 = i0 * c->stride[0] - c->pad[0] + k0 * c->dilation[0];
-              int64_t o1 = i1 * c->stride[1] - c->pad[1] + k1 * c->dilation[1];
-              int64_t o2 = i2 * c->stride[2] - c->pad[2] + k2 * c->dilation[2];
-              if (o0 >= 0 && o0 < c->out[0] && o1 >= 0 && o1 < c->out[1] && o2 >= 0 && o2 < c->out[2])
-                sum[(o0 * c->out[1] + o1) * c->out[2] + o2] += *x * *tap;
-            }
+  for (int64_t k0 = 0; k0 < c->kernel[0]; k0++)
+    for (int64_t k1 = 0; k1 < c->kernel[1]; k1++)
+      for (int64_t k2 = 0; k2 < c->kernel[2]; k2++, w++) {
+        int64_t tap[3] = {k0, k1, k2}, to[3], lo[3], hi[3]; /* to: where the first element goes */
+        for (int k = 0; k < 3; k++) {
+          to[k] = tap[k] * c->dilation[k] - c->pad[k];
+          conv_steps_inside(to[k], c->stride[k], c->out[k], c->in[k], &lo[k], &hi[k]);
+        }
+        for (int64_t i0 = lo[0]; i0 < hi[0]; i0++)
+          for (int64_t i1 = lo[1]; i1 < hi[1]; i1++) {
+            int64_t plane = to[0] + i0 * c->stride[0], row = plane * c->out[1] + to[1] + i1 * c->stride[1];
+            const double *restrict from = x + (i0 * c->in[1] + i1) * c->in[2];
+            double *restrict at = sum + row * c->out[2];
+            for (int64_t i = lo[2], o = to[2] + lo[2] * c->stride[2]; i < hi[2]; i++, o += c->stride[2])
+              at[o] += from[i] * *w;
+          }
       }
 }
 

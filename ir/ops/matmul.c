@@ -47,27 +47,47 @@ void matmul_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {
   plan->why = "row-major: vectors along its last axis";
 }
 
-static void sum_products(const Tensor *a, const Tensor *b, int64_t at_a, int64_t at_b, int64_t n, int64_t k_extent,
-                         Tensor *out, int64_t i) {
-  if (dtype_is_float(out->dtype)) {
-    double sum = 0;
-    for (int64_t k = 0; k < k_extent; k++)
-      sum += tensor_get(a, at_a + k) * tensor_get(b, at_b + k * n);
-    tensor_set(out, i, sum);
-    return;
+/* Elements of a tensor of floats, in double. */
+static const double *doubles(Arena *arena, const Tensor *t) {
+  double *all = ARENA_ARRAY(arena, double, t->n);
+  for (int64_t i = 0; i < t->n; i++)
+    all[i] = tensor_get(t, i);
+  return all;
+}
+
+/* By rows of b, so that each element's terms come in the order of k. */
+static void float_eval(const Tensor *a, const Tensor *b, int64_t rows, int64_t n, int64_t k_extent, Tensor *out) {
+  Arena *arena = arena_create();
+  const double *x = doubles(arena, a), *y = doubles(arena, b);
+  double *sum = ARENA_ARRAY(arena, double, n);
+  for (int64_t row = 0; n > 0 && row < out->n / n; row++) {
+    const double *from = y + row / rows * k_extent * n;
+    memset(sum, 0, (size_t)n * sizeof *sum);
+    for (int64_t k = 0; k < k_extent; k++) {
+      const double *restrict line = from + k * n;
+      double factor = x[row * k_extent + k], *restrict to = sum;
+      for (int64_t j = 0; j < n; j++)
+        to[j] += factor * line[j];
+    }
+    for (int64_t j = 0; j < n; j++)
+      tensor_set(out, row * n + j, sum[j]);
   }
-  uint64_t sum = 0; /* wraps: the low bits are those of the result */
-  for (int64_t k = 0; k < k_extent; k++)
-    sum += (uint64_t)tensor_value(a, at_a + k).i * (uint64_t)tensor_value(b, at_b + k * n).i;
-  tensor_set_value(out, i, (ScalarValue){.i = (int64_t)sum});
+  arena_destroy(arena);
 }
 
 void matmul_eval(Ctx *ctx, const Op *op, const Tensor *const *in, Tensor *out) {
   (void)ctx, (void)op;
   const Tensor *a = in[MATMUL_A], *b = in[MATMUL_B];
-  int64_t rows = out->shape[out->rank - 2], n = out->shape[out->rank - 1], k = a->shape[out->rank - 1];
+  int64_t rows = out->shape[out->rank - 2], n = out->shape[out->rank - 1], k_extent = a->shape[out->rank - 1];
+  if (dtype_is_float(out->dtype)) {
+    float_eval(a, b, rows, n, k_extent, out);
+    return;
+  }
   for (int64_t i = 0; i < out->n; i++) {
-    int64_t row = i / n, batch = row / rows;
-    sum_products(a, b, row * k, batch * k * n + i % n, n, k, out, i);
+    int64_t row = i / n, at_b = row / rows * k_extent * n + i % n;
+    uint64_t sum = 0; /* wraps: the low bits are those of the result */
+    for (int64_t k = 0; k < k_extent; k++)
+      sum += (uint64_t)tensor_value(a, row * k_extent + k).i * (uint64_t)tensor_value(b, at_b + k * n).i;
+    tensor_set_value(out, i, (ScalarValue){.i = (int64_t)sum});
   }
 }
