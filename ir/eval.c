@@ -32,16 +32,16 @@ static bool same_shape(const Tensor *a, const Tensor *b) {
   return a->dtype == b->dtype && a->rank == b->rank && memcmp(a->shape, b->shape, sizeof a->shape) == 0;
 }
 
-static bool eval_op(Ctx *ctx, Arena *scratch, const Op *op, Tensor **values) {
-  const Tensor **in = ARENA_ARRAY(scratch, const Tensor *, op->n_operands);
-  for (int k = 0; k < op->n_operands; k++)
-    if (op->operands[k])
-      in[k] = values[op->operands[k]->id];
-  Tensor *out = values[op->result->id] = value_tensor(ctx, op->result, op->loc, values[op->result->id]);
+/* False after reporting. */
+static bool eval_into(Ctx *ctx, const Op *op, const Tensor *const *in, Tensor *out) {
   size_t errors = diag_count(ctx->diags);
-  if (out)
-    op->def->eval(ctx, op, in, out);
-  return out && diag_count(ctx->diags) == errors;
+  op->def->eval(ctx, op, in, out);
+  return diag_count(ctx->diags) == errors;
+}
+
+Tensor *eval_op(Ctx *ctx, const Op *op, const Tensor *const *in) {
+  Tensor *out = value_tensor(ctx, op->result, op->loc, NULL);
+  return out && eval_into(ctx, op, in, out) ? out : NULL;
 }
 
 bool eval_function(Module *m, const Function *f, const Tensor *const *inputs, Tensor **outputs, Tensor **values) {
@@ -59,8 +59,14 @@ bool eval_function(Module *m, const Function *f, const Tensor *const *inputs, Te
   }
   Arena *scratch = arena_create();
   bool ok = true;
-  for (const Op *op = f->first; op && ok; op = op->next)
-    ok = eval_op(ctx, scratch, op, values);
+  for (const Op *op = f->first; op && ok; op = op->next) {
+    const Tensor **in = ARENA_ARRAY(scratch, const Tensor *, op->n_operands);
+    for (int k = 0; k < op->n_operands; k++)
+      if (op->operands[k])
+        in[k] = values[op->operands[k]->id];
+    Tensor *out = values[op->result->id] = value_tensor(ctx, op->result, op->loc, values[op->result->id]);
+    ok = out && eval_into(ctx, op, in, out);
+  }
   arena_destroy(scratch);
   for (size_t k = 0; k < f->results.len; k++)
     outputs[k] = values[f->results.data[k].value->id];

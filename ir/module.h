@@ -121,6 +121,9 @@ void value_replace_uses(Function *f, Value *from, Value *to); /* in operands, `f
 /* uses[id] = number of uses of each value, function results included; array of n_values in the arena. */
 uint32_t *function_count_uses(Ctx *ctx, const Function *f);
 
+/* A copy with ops and values of its own (the same ids, names and constants), so that f may change. */
+Function *function_clone(Ctx *ctx, const Function *f);
+
 /* Builders for what passes and frontends make most. */
 Value *build_relayout(Module *m, Function *f, Op *before, Value *x, const Layout *layout, Loc loc);
 Value *build_constant(Module *m, Function *f, Op *before, Constant *c, const char *name, Loc loc);

@@ -124,6 +124,34 @@ bool op_is_variadic(const OpDef *def) {
   return def->n_operands > 0 && def->operands[def->n_operands - 1].variadic;
 }
 
+uint64_t attr_hash(uint64_t h, const AttrDef *row, const Attr *a) {
+  switch (row->kind) {
+  case ATTR_FLOAT:
+    return hash_bytes(h, &a->f, sizeof a->f);
+  case ATTR_INTS:
+    return hash_bytes(h, a->ints, (size_t)a->n * sizeof *a->ints);
+  case ATTR_CONSTANT:
+    return hash_bytes(h, &a->constant, sizeof(const Constant *));
+  default:
+    return hash_bytes(h, &a->i, sizeof a->i);
+  }
+}
+
+bool attr_equal(const AttrDef *row, const Attr *a, const Attr *b) {
+  if (a->set != b->set)
+    return false;
+  switch (row->kind) {
+  case ATTR_FLOAT: /* by bits: 0 and -0 differ */
+    return memcmp(&a->f, &b->f, sizeof a->f) == 0;
+  case ATTR_INTS:
+    return a->n == b->n && (a->n == 0 || memcmp(a->ints, b->ints, (size_t)a->n * sizeof *a->ints) == 0);
+  case ATTR_CONSTANT:
+    return a->constant == b->constant;
+  default:
+    return a->i == b->i;
+  }
+}
+
 const char *attr_word(const AttrDef *row, int64_t k, size_t *len) {
   const char *word = row->words;
   for (;; k--) {

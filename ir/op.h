@@ -117,6 +117,9 @@ const OpDef *op_find(const char *name, size_t len); /* NULL where unknown */
 const char *op_nearest(Ctx *ctx, const char *name);             /* a similar op's name, or NULL */
 /* Index of an attribute in its row, -1 where it has none of this name. */
 int op_attr_index(const OpDef *def, const char *name, size_t len);
+/* Equal attributes of ops of one row: numbers by bits, so that 0 and -0 differ; constants by identity. */
+bool attr_equal(const AttrDef *row, const Attr *a, const Attr *b);
+uint64_t attr_hash(uint64_t h, const AttrDef *row, const Attr *a);
 /* The element types that letters stand for, in words: "fi" gives "floats and integers". */
 const char *op_types_text(Ctx *ctx, const char *types);
 bool op_types_hold(const char *types, DType dtype);

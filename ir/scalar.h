@@ -107,6 +107,8 @@ int scalar_arg_count(const Scalar *s); /* 1 + the largest SC_ARG index, 0 withou
 /* One operation as compiled code computes it: f32 rounded to float. operands: the type of the operands (of select's
  * second and third); result: that of the result. */
 ScalarValue scalar_apply(ScalarOp op, DType operands, DType result, const ScalarValue v[3]);
+/* The same as the reference has it: floats in double. */
+ScalarValue scalar_apply_reference(ScalarOp op, DType operands, DType result, const ScalarValue v[3]);
 ScalarValue scalar_value_cast(ScalarValue v, DType from, DType to); /* between compute types */
 /* The reference: floats in double, intrinsics by libm, the result not yet rounded to the element type; integers exact. */
 ScalarValue scalar_eval_reference(const Scalar *s, const ScalarValue *args);

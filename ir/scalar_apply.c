@@ -307,3 +307,10 @@ ScalarValue scalar_apply(ScalarOp op, DType operands, DType result, const Scalar
                                  : scalar_float_operation(op, v[0].f, v[1].f, v[2].f);
   return value;
 }
+
+ScalarValue scalar_apply_reference(ScalarOp op, DType operands, DType result, const ScalarValue v[3]) {
+  ScalarValue value;
+  if (!scalar_typeless(op, operands, result, v, &value))
+    value.f = scalar_float_operation(op, v[0].f, v[1].f, v[2].f);
+  return value;
+}

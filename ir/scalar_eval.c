@@ -19,10 +19,7 @@ static ScalarValue eval(const Scalar *s, const ScalarValue *args, uint64_t walk,
   for (int k = 0; k < s->n; k++)
     v[k] = eval(s->args[k], args, walk, reference);
   DType operands = s->args[s->n - 1]->dtype;
-  if (!reference)
-    value = scalar_apply(s->op, operands, s->dtype, v);
-  else if (!scalar_typeless(s->op, operands, s->dtype, v, &value))
-    value.f = scalar_float_operation(s->op, v[0].f, v[1].f, v[2].f);
+  value = (reference ? scalar_apply_reference : scalar_apply)(s->op, operands, s->dtype, v);
   return remember(s, walk, value);
 }
 

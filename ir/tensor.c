@@ -1,6 +1,8 @@
 /* Concrete tensors: access to elements, and the way to and from storage in a layout. */
 #include "ir/tensor.h"
 
+#include <math.h>
+
 Tensor *tensor_new(Ctx *ctx, DType dtype, int rank, const int64_t *shape) {
   Tensor *t = ARENA_NEW(ctx->arena, Tensor);
   t->dtype = dtype;
@@ -55,6 +57,20 @@ void tensor_next_index(const Tensor *t, int64_t *index) {
     if (++index[k] < t->shape[k])
       return;
     index[k] = 0;
+  }
+}
+
+/* By SplitMix64 (Steele, Lea, Flood 2014). */
+void tensor_fill_random(Tensor *t, uint64_t seed) {
+  bool is_float = dtype_is_float(t->dtype);
+  double lo = is_float || dtype_is_signed(t->dtype) ? -1.0 : 0.0, width = is_float ? 2.0 : 2.0 - lo;
+  for (int64_t k = 0; k < t->n; k++) {
+    uint64_t z = seed += 0x9e3779b97f4a7c15ull;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    z ^= z >> 31;
+    double v = lo + (double)(z >> 40) / (double)(1 << 24) * width;
+    tensor_set(t, k, is_float ? v : floor(v));
   }
 }
 

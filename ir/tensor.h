@@ -35,6 +35,11 @@ void tensor_from_storage(Tensor *t, const Type *type, const void *storage);
 /* Fills n bytes with poison: signalling NaN for floats, 0xA5 for others. */
 void tensor_poison(DType dtype, void *data, size_t bytes);
 
+/* Uniform in -1..1, the same numbers for the same seed: floats, and the integers among -1, 0 and 1 that the type has. */
+void tensor_fill_random(Tensor *t, uint64_t seed);
+
+/* The result of one op on its operands (NULL for an omitted one). NULL after reporting. */
+Tensor *eval_op(Ctx *ctx, const Op *op, const Tensor *const *in);
 /* Evaluates the function on inputs (one per parameter, logical order). outputs: one per result, made here. values, if not
  * NULL, receives the tensor of each value by id; those that it holds, of an evaluation of the same function before, are
  * used again, so that many evaluations take the memory of one. Types must be static. False after reporting. */

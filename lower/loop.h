@@ -40,6 +40,7 @@ typedef struct Buffer {
   Constant *constant; /* BUF_CONSTANT */
   const Value *value; /* of the graph: what a nest stores here; NULL: a copy of what lies elsewhere, or from a text */
   Dim offset;         /* BUF_ARENA: bytes from the arena's start, a multiple of 64; NULL before `plan` */
+  const Value *value; /* of the graph: what it holds; NULL in programs read from text, of constants and locals */
 } Buffer;
 
 /* buffer NULL: not memory, but the value of the expression index[0] itself, as an i64 operand: `index(2*q + 1)`. */
@@ -124,6 +125,7 @@ NestBytes nest_bytes(Ctx *ctx, const Nest *nest);
 
 /* ---- text ---- */
 void loops_print(Str *out, const LoopProgram *p);
+void nest_print(Str *out, const Nest *n); /* as it stands in the text of its program */
 /* The module (with its constants) is made along: the text of a program starts with its constants, as a graph's does.
  * NULL after reporting. */
 struct LoopProgram *loops_parse(Ctx *ctx, const char *file, const char *text, size_t len);

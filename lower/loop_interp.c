@@ -16,6 +16,7 @@
 #include "ir/tensor.h"
 #include "lower/index_code.h"
 #include "lower/loop_bounds.h"
+#include "lower/loop_run.h"
 #include "lower/scalar_code.h"
 
 #define MAX_ARENA_BYTES ((int64_t)1 << 34)
@@ -27,6 +28,7 @@ typedef struct {
   int64_t extents[WEFT_MAX_DIGITS], strides[WEFT_MAX_DIGITS], elements;
   const Nest *stored_by; /* the last nest seen that stores to it */
   uint32_t *writer;      /* per element the parallel iteration that wrote it last; NULL without parallel writers */
+  unsigned char *stored; /* per element whether the nest stored to it, where that is noted; else NULL */
 } Storage;
 
 typedef struct {
@@ -67,7 +69,12 @@ typedef struct {
   bool faulted; /* an index was out of range: in this nest; the first one is described */
   const Expr *fault_var;
   int64_t fault_value, fault_lo, fault_hi;
+  bool apart, note_stored;
+  LoopSample sample;
+  unsigned edges; /* of the parallel loops around: EDGE_FIRST where all are at their first iteration, EDGE_LAST */
 } Interp;
+
+enum { EDGE_FIRST = 1, EDGE_LAST = 2 };
 
 /* ---- storage ---- */
 
@@ -101,14 +108,15 @@ static bool place_arena(Interp *in) {
   LoopProgram *p = in->p;
   int64_t total = 0, offset;
   char *block = NULL;
-  if (p->arena_bytes && !expr_is_const(p->arena_bytes, &total))
+  bool planned = p->arena_bytes && !in->apart;
+  if (planned && !expr_is_const(p->arena_bytes, &total))
     return diag_error(in->ctx->diags, WEFT_UNSUPPORTED, LOC_NONE, "the interpreter runs arenas of constant size only");
-  for (size_t k = 0; k < p->arena.len && !p->arena_bytes && total <= MAX_ARENA_BYTES; k++)
+  for (size_t k = 0; k < p->arena.len && !planned && total <= MAX_ARENA_BYTES; k++)
     total += type_bytes(p->arena.data[k]->type);
   if (total > MAX_ARENA_BYTES)
     return diag_error(in->ctx->diags, WEFT_UNSUPPORTED, LOC_NONE,
                       "the arena takes more than %" PRId64 " bytes, the interpreter's limit", MAX_ARENA_BYTES);
-  if (p->arena_bytes) {
+  if (planned) {
     block = arena_alloc(in->arena, (size_t)total);
     tensor_poison(DT_F32, block, (size_t)total);
   }
@@ -166,6 +174,8 @@ static void find_stored(Interp *in, const Stmt *s, bool parallel) {
     t->stored_by = in->nest;
     if (parallel && !t->writer && t->elements >= 0)
       t->writer = ARENA_ARRAY(in->arena, uint32_t, t->elements);
+    if (in->note_stored && !t->stored && t->elements >= 0)
+      t->stored = ARENA_ARRAY(in->arena, unsigned char, t->elements);
   }
 }
 
@@ -324,22 +334,63 @@ static bool run_store(const Interp *in, const Code *c) {
   dtype_store(t->storage->buffer->type->dtype, t->storage->data, offset, value);
   if (t->writer)
     t->writer[offset] = in->iteration;
+  if (t->storage->stored)
+    t->storage->stored[offset] = 1;
   return true;
 }
 
 static bool run_block(Interp *in, const Code *c);
 
-static bool run_loop(Interp *in, const Code *c) {
-  bool ok = true, parallel = c->loop == LOOP_PARALLEL;
-  if (parallel && in->n_parallel++ == 0)
-    in->base = in->iteration;
+/* Iteration number k of the n that are picked of lo..hi-1. */
+static int64_t pick(const Interp *in, int64_t lo, int64_t hi, int64_t n, int64_t k) {
+  int64_t all = hi - lo, each = all / n;
+  uint64_t key[] = {in->sample.seed, in->iteration};
+  int64_t chosen = (int64_t)(hash_bytes(WEFT_HASH_SEED, key, sizeof key) >> 20);
+  if (n == all)
+    return lo + k;
+  if (n == 1 && !in->edges)
+    return lo + chosen % all;
+  if (k == 0 && (n > 1 || (in->edges & EDGE_FIRST)))
+    return lo;
+  return k == n - 1 ? hi - 1 : lo + k * each + chosen % each;
+}
+
+/* A parallel loop of which iterations are left out: what is picked of it, times what is picked of the loops inside. */
+static bool run_sample(Interp *in, const Code *c) {
+  bool ok = true;
+  int64_t lo = in->slots[c->lo], hi = in->slots[c->hi], most = in->sample.most;
+  int64_t n = hi - lo < most ? hi - lo : most;
+  unsigned edges = in->edges;
+  in->sample.most = n > 0 ? most / n : most;
+  for (int64_t k = 0; k < n && ok; k++) {
+    in->iteration++;
+    in->slots[c->var] = pick(in, lo, hi, n, k);
+    in->edges = (k == 0 ? edges & EDGE_FIRST : 0) | (k == n - 1 ? edges & EDGE_LAST : 0);
+    index_code_run(c->instrs, in->slots);
+    ok = run_block(in, c->body);
+    in->edges = edges;
+  }
+  in->sample.most = most;
+  return ok;
+}
+
+static bool run_all(Interp *in, const Code *c) {
+  bool ok = true;
   int64_t hi = in->slots[c->hi];
   for (int64_t v = in->slots[c->lo]; v < hi && ok; v++) {
-    in->iteration += parallel;
+    in->iteration += c->loop == LOOP_PARALLEL;
     in->slots[c->var] = v;
     index_code_run(c->instrs, in->slots);
     ok = run_block(in, c->body);
   }
+  return ok;
+}
+
+static bool run_loop(Interp *in, const Code *c) {
+  bool parallel = c->loop == LOOP_PARALLEL;
+  if (parallel && in->n_parallel++ == 0)
+    in->base = in->iteration;
+  bool ok = parallel && in->sample.most ? run_sample(in, c) : run_all(in, c);
   if (parallel && --in->n_parallel == 0)
     in->base = in->iteration;
   return ok;
@@ -397,7 +448,7 @@ static bool run_nest(Interp *in, const Nest *nest) {
                     nest->what, in->fault_var->name, in->fault_value, in->fault_lo, in->fault_hi);
 }
 
-static bool run_program(Interp *in, const void *const *inputs, void *const *outputs) {
+static bool place_all(Interp *in, const void *const *inputs, void *const *outputs) {
   LoopProgram *p = in->p;
   if (!describe_all(in, BUF_INPUT, p->inputs.data, p->inputs.len) ||
       !describe_all(in, BUF_OUTPUT, p->outputs.data, p->outputs.len) ||
@@ -413,15 +464,58 @@ static bool run_program(Interp *in, const void *const *inputs, void *const *outp
     in->spaces[BUF_OUTPUT][k].data = outputs[k];
     poison(&in->spaces[BUF_OUTPUT][k]);
   }
-  for (const Nest *n = p->first; n; n = n->next)
-    if (!run_nest(in, n))
-      return false;
   return true;
 }
 
 bool loops_interpret(LoopProgram *p, const void *const *inputs, void *const *outputs) {
   Interp in = {.p = p, .ctx = p->ctx, .arena = arena_create()};
-  bool ok = run_program(&in, inputs, outputs);
+  bool ok = place_all(&in, inputs, outputs);
+  for (const Nest *n = p->first; n && ok; n = n->next)
+    ok = run_nest(&in, n);
   arena_destroy(in.arena);
   return ok;
+}
+
+/* ---- in steps ---- */
+
+struct LoopRun {
+  Interp in;
+};
+
+LoopRun *loop_run_open(LoopProgram *p, const void *const *inputs, void *const *outputs, bool apart) {
+  Arena *arena = arena_create();
+  LoopRun *r = ARENA_NEW(arena, LoopRun);
+  r->in = (Interp){.p = p, .ctx = p->ctx, .arena = arena, .apart = apart, .note_stored = true};
+  if (place_all(&r->in, inputs, outputs))
+    return r;
+  arena_destroy(arena);
+  return NULL;
+}
+
+void loop_run_close(LoopRun *r) {
+  arena_destroy(r ? r->in.arena : NULL);
+}
+
+static void forget_stored(Interp *in, BufferSpace space, size_t n) {
+  for (size_t k = 0; k < n; k++)
+    if (in->spaces[space][k].stored)
+      memset(in->spaces[space][k].stored, 0, (size_t)in->spaces[space][k].elements);
+}
+
+bool loop_run_nest(LoopRun *r, const Nest *nest, LoopSample sample) {
+  Interp *in = &r->in;
+  forget_stored(in, BUF_OUTPUT, in->p->outputs.len);
+  forget_stored(in, BUF_ARENA, in->p->arena.len);
+  in->sample = sample;
+  in->edges = EDGE_FIRST | EDGE_LAST;
+  return run_nest(in, nest);
+}
+
+void *loop_run_data(LoopRun *r, const Buffer *b) {
+  return storage_of(&r->in, b)->data;
+}
+
+const unsigned char *loop_run_stored(LoopRun *r, const Buffer *b) {
+  const Storage *s = storage_of(&r->in, b);
+  return s->stored_by == r->in.nest ? s->stored : NULL;
 }

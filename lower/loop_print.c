@@ -194,6 +194,17 @@ static void print_stmts(Str *out, const Stmt *s, int depth) {
 
 /* ---- programs ---- */
 
+void nest_print(Str *out, const Nest *n) {
+  str_put(out, "  nest ");
+  print_symbol_name(out, n->name);
+  str_putc(out, ' ');
+  str_put_quoted(out, n->what ? n->what : "");
+  print_loc(out, n->loc);
+  str_put(out, " {\n");
+  print_stmts(out, n->body, 2);
+  str_put(out, "  }\n");
+}
+
 void loops_print(Str *out, const LoopProgram *p) {
   SymbolSet symbols = {0};
   symbols_of_program(p->ctx, &symbols, p);
@@ -210,15 +221,7 @@ void loops_print(Str *out, const LoopProgram *p) {
     expr_print(out, p->arena_bytes);
     str_putc(out, '\n');
   }
-  for (const Nest *n = p->first; n; n = n->next) {
-    str_put(out, "  nest ");
-    print_symbol_name(out, n->name);
-    str_putc(out, ' ');
-    str_put_quoted(out, n->what ? n->what : "");
-    print_loc(out, n->loc);
-    str_put(out, " {\n");
-    print_stmts(out, n->body, 2);
-    str_put(out, "  }\n");
-  }
+  for (const Nest *n = p->first; n; n = n->next)
+    nest_print(out, n);
   str_put(out, "}\n");
 }

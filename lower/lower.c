@@ -144,7 +144,9 @@ static Buffer *result_buffer(LowerCtx *lc, const Value *v) {
     if (lc->function->results.data[k].value == v)
       return output;
   }
-  return loops_add_buffer(lc->program, v->name, v->type, BUF_ARENA, NULL);
+  Buffer *buffer = loops_add_buffer(lc->program, v->name, v->type, BUF_ARENA, NULL);
+  buffer->value = v;
+  return buffer;
 }
 
 static bool lower_group(LowerCtx *lc, const Op *root) {
@@ -200,9 +202,12 @@ LoopProgram *lower_module(Module *m, LowerTarget target) {
   for (size_t k = 0; k < f->params.len; k++) {
     const Value *v = f->params.data[k];
     lc.buffers[v->id] = loops_add_buffer(lc.program, v->name, v->type, BUF_INPUT, NULL);
+    lc.buffers[v->id]->value = v;
   }
-  for (size_t k = 0; k < f->results.len; k++)
-    loops_add_buffer(lc.program, f->results.data[k].name, f->results.data[k].type, BUF_OUTPUT, NULL);
+  for (size_t k = 0; k < f->results.len; k++) {
+    const FuncResult *r = &f->results.data[k];
+    loops_add_buffer(lc.program, r->name, r->type, BUF_OUTPUT, NULL)->value = r->value;
+  }
   for (const Op *op = f->first; op; op = op->next) {
     if ((op->def->traits & OP_VIEW) && !view_is_stored(&lc, op))
       continue;

@@ -159,6 +159,8 @@ static bool run_step(Unit *unit, const PassRegistry *registry, const PipelineSte
     return false;
   }
   if (options->verify_each && !registry->verify(unit)) {
+    if (options->check)
+      options->check(options->check_env, unit, step, false);
     diag_note(unit->ctx->diags, LOC_NONE, "after pass '%s'", pass->name);
     diag_internal(unit->ctx->diags);
     return false;
@@ -183,6 +185,7 @@ bool pipeline_run(Unit *unit, const PassRegistry *registry, const Pipeline *pipe
       str_printf(log, "%9.3f ms  %s\n", took * 1e3, step->pass->name);
     if (ok)
       report_after(unit, registry, step->pass, (int)k + 1, before, options, log);
+    ok = ok && (!options->check || options->check(options->check_env, unit, step, true));
   }
   if (options->time_passes)
     str_printf(log, "%9.3f ms  total of passes\n", total * 1e3);

@@ -60,9 +60,13 @@ typedef struct {
   /* Called after each pass with its name and the unit's text, for --dump-dir; may be NULL. */
   void (*dump)(void *env, int index, const char *pass, const char *text);
   void *dump_env;
+  /* Called after each pass; may be NULL. verified: the unit was found to keep the rules of its form; where it does not,
+   * what is wrong has been reported. False ends the run. */
+  bool (*check)(void *env, Unit *unit, const PipelineStep *step, bool verified);
+  void *check_env;
 } PipelineOptions;
 
-/* Runs the steps; prints go to `log` (a Str). False after a pass reported, or the verification
+/* Runs the steps; prints go to `log` (a Str). False after a pass reported, the check said so, or the verification
  * failed: that pass is named in a note, and the status is WEFT_BUG. */
 bool pipeline_run(Unit *unit, const PassRegistry *registry, const Pipeline *pipeline, const PipelineOptions *options,
                   Str *log);
