@@ -7,10 +7,11 @@
 #include "ir/parse.h"
 #include "lower/loop.h"
 #include "lower/loop_passes.h"
+#include "lower/self_check.h"
 
 typedef struct {
   const char *passes, *out, *print_before, *print_after;
-  bool print_after_all, no_verify, time_passes, list;
+  bool print_after_all, no_verify, time_passes, list, check_each;
 } OptOptions;
 
 static bool set_passes(Ctx *ctx, void *options, const char *value) {
@@ -59,6 +60,12 @@ static bool set_no_verify(Ctx *ctx, void *options, const char *value) {
   return true;
 }
 
+static bool set_check_each(Ctx *ctx, void *options, const char *value) {
+  (void)ctx, (void)value;
+  ((OptOptions *)options)->check_each = true;
+  return true;
+}
+
 static bool set_opt_time(Ctx *ctx, void *options, const char *value) {
   (void)ctx, (void)value;
   ((OptOptions *)options)->time_passes = true;
@@ -79,12 +86,13 @@ static const OptionRow rows[] = {
     {"print-ir-after-all", NULL, "... after every pass, '(unchanged)' where it is", set_print_after_all},
     {"verify-each", NULL, "check every rule of the form after each pass (default)", set_verify_each},
     {"no-verify-each", NULL, "only check what is read and what is written", set_no_verify},
+    {"check-each", NULL, "evaluate on random inputs after each pass; exit 1 where a result changed", set_check_each},
     {"time-passes", NULL, "print the time of each pass to standard error", set_opt_time},
     {"list-passes", NULL, "list the passes", set_list},
     {0},
 };
 
-static const FutureOption future[] = {{"check-each", false}, {"explain-layout", false}, {0}};
+static const FutureOption future[] = {{"explain-layout", false}, {0}};
 
 static const CommandSpec spec = {
     NULL,
@@ -116,22 +124,38 @@ static bool read_unit(Ctx *ctx, const char *path, Unit *unit) {
   return unit->module;
 }
 
-static bool opt(Ctx *ctx, const OptOptions *o, const char *path) {
+/* *differs: a pass changed a result. */
+static bool run_passes(Ctx *ctx, const OptOptions *o, Unit *unit, const Pipeline *pipeline, bool *differs) {
+  PipelineOptions po = {.print_before = o->print_before,
+                        .print_after = o->print_after,
+                        .print_after_all = o->print_after_all,
+                        .verify_each = !o->no_verify,
+                        .time_passes = o->time_passes};
+  SelfCheck *check = NULL;
+  if (o->check_each) {
+    check = self_check_start(unit, (SelfCheckOptions){.seed = SELF_CHECK_SEED});
+    if (!check)
+      return false;
+    po.check = self_check_pass;
+    po.check_env = check;
+  }
+  Str log = str_new(ctx->arena);
+  bool ok = pipeline_run(unit, &all_passes, pipeline, &po, &log);
+  if (check)
+    self_check_print(&log, check);
+  *differs = check && self_check_fault(check);
+  fputs(log.data, stderr);
+  return ok;
+}
+
+static bool opt(Ctx *ctx, const OptOptions *o, const char *path, bool *differs) {
   Pipeline pipeline = {0};
   Unit unit;
   if (o->passes && !pipeline_parse(ctx, &all_passes, o->passes, &pipeline))
     return false;
   if (!read_unit(ctx, path, &unit) || !all_passes.verify(&unit))
     return false;
-  PipelineOptions po = {.print_before = o->print_before,
-                        .print_after = o->print_after,
-                        .print_after_all = o->print_after_all,
-                        .verify_each = !o->no_verify,
-                        .time_passes = o->time_passes};
-  Str log = str_new(ctx->arena);
-  bool ok = pipeline_run(&unit, &all_passes, &pipeline, &po, &log);
-  fputs(log.data, stderr);
-  if (!ok || !all_passes.verify(&unit))
+  if (!run_passes(ctx, o, &unit, &pipeline, differs) || !all_passes.verify(&unit))
     return false;
   Str text = str_new(ctx->arena);
   all_passes.print(&text, &unit);
@@ -145,13 +169,14 @@ int main(int argc, char **argv) {
   Ctx *ctx = ctx_create();
   OptOptions o = {0};
   Positionals files = {0};
+  bool differs = false;
   if (args_parse(ctx, "weft-opt", &spec, argc, argv, &o, &files) == ARGS_OK) {
     if (o.list)
       passes_list(&all_passes);
     else if (!files.len)
       diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "a file is missing; usage: weft-opt %s", spec.synopsis);
     else
-      opt(ctx, &o, files.data[0]);
+      opt(ctx, &o, files.data[0], &differs);
   }
-  return finish(ctx, WEFT_OK);
+  return finish(ctx, differs ? WEFT_DIFFER : WEFT_OK);
 }
