@@ -8,25 +8,15 @@
 #include "frontend/cli/batch.h"
 #include "frontend/cli/commands.h"
 #include "frontend/cli/compare.h"
-#include "frontend/cli/image_io.h"
-#include "frontend/cli/runnable.h"
-
-/* An --input or an --image, in the order given. */
-typedef struct {
-  const char *arg;
-  const ImageOptions *image; /* NULL: a .npy */
-  Tensor *loaded;            /* what its file holds; NULL where it was not there */
-  Image *picture;
-} RunInput;
+#include "frontend/cli/inputs.h"
 
 typedef struct {
-  BuildOptions build; /* first: the shared option rows set it */
-  VEC(RunInput) inputs;
+  InputOptions in; /* first: the shared option rows set it */
   VEC(const ImageOptions *) pictures; /* outputs to write as such */
   VEC(const char *) expected;
   double rtol, atol;
-  int64_t repeat, seed;
-  bool random, interp;
+  int64_t repeat;
+  bool interp;
   const char *output_dir, *batch;
 } RunOptions;
 
@@ -35,19 +25,6 @@ typedef struct {
   VEC(const char *) lines;
   const char *differs; /* the first line of an output that is not as expected, or NULL */
 } Report;
-
-static bool add_input(Ctx *ctx, void *options, const char *value) {
-  vec_push(ctx->arena, &((RunOptions *)options)->inputs, (RunInput){.arg = value});
-  return true;
-}
-
-static bool add_image(Ctx *ctx, void *options, const char *value) {
-  ImageOptions *image = ARENA_NEW(ctx->arena, ImageOptions);
-  if (!image_input_parse(ctx, value, image))
-    return false;
-  vec_push(ctx->arena, &((RunOptions *)options)->inputs, ((RunInput){.arg = image->arg, .image = image}));
-  return true;
-}
 
 static bool add_output_image(Ctx *ctx, void *options, const char *value) {
   ImageOptions *image = ARENA_NEW(ctx->arena, ImageOptions);
@@ -72,11 +49,6 @@ static bool set_repeat(Ctx *ctx, void *options, const char *value) {
   return args_int(ctx, "repeat", value, 1, 1000000, &((RunOptions *)options)->repeat);
 }
 
-static bool set_random(Ctx *ctx, void *options, const char *value) {
-  ((RunOptions *)options)->random = true;
-  return args_int(ctx, "random", value, 0, INT64_MAX, &((RunOptions *)options)->seed);
-}
-
 static bool set_output_dir(Ctx *ctx, void *options, const char *value) {
   (void)ctx;
   ((RunOptions *)options)->output_dir = value;
@@ -95,9 +67,8 @@ static bool set_run_target(Ctx *ctx, void *options, const char *value) {
 }
 
 static const OptionRow rows[] = {
-    {"input", "[NAME=]FILE.npy", "an input, in the model's order or by name; repeatable", add_input},
+    INPUT_OPTION_ROWS,
     {"image", "[NAME=]FILE.png[,...]", "a picture as an input, see below; repeatable", add_image},
-    {"random", "SEED", "make the inputs that are not given: uniform in -1..1 (integers: -1, 0, 1)", set_random},
     {"expect", "FILE.npy", "compare the next output with this; repeatable, in output order", add_expected},
     {"rtol", "R", "relative tolerance (1e-3): |a-b| <= atol + rtol*|b|", set_rtol},
     {"atol", "A", "absolute tolerance (1e-5)", set_atol},
@@ -149,163 +120,6 @@ static const CommandSpec spec = {
     0,
     1};
 
-/* ---- inputs ---- */
-
-typedef struct {
-  const char *option, *what; /* for messages */
-  const IoPort *ports;
-  int n;
-  bool written; /* outputs */
-} Ports;
-
-/* The port that an argument names, and its file; takes the next free port without a name. */
-static int port_of(Ctx *ctx, const Ports *ports, const char *arg, const bool *given, const char **file) {
-  const char **known = ARENA_ARRAY(ctx->arena, const char *, ports->n);
-  for (int k = 0; k < ports->n; k++)
-    known[k] = ports->ports[k].name;
-  int named = input_of_arg(arg, known, ports->n, file);
-  if (named >= 0)
-    return named;
-  struct stat st;
-  /* A file that is read may well have '=' in its name. */
-  if (strchr(arg, '=') && (ports->written || stat(arg, &st) != 0)) {
-    Str names = str_new(ctx->arena);
-    for (int k = 0; k < ports->n; k++)
-      str_printf(&names, "%s%s", k ? ", " : "", known[k]);
-    diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--%s %s: no %s has this name; the model's are %s", ports->option, arg,
-               ports->what, names.data);
-    return -1;
-  }
-  for (int k = 0; k < ports->n; k++)
-    if (!given[k])
-      return k;
-  diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--%s %s: the model has only %d %s%s", ports->option, arg, ports->n,
-             ports->what, ports->n == 1 ? "" : "s");
-  return -1;
-}
-
-static const char *shape_text(Ctx *ctx, DType dtype, int rank, const int64_t *shape, const char *layout) {
-  Str s = str_new(ctx->arena);
-  str_printf(&s, "%s[", dtype_name(dtype));
-  for (int k = 0; k < rank; k++)
-    str_printf(&s, "%s%lld", k ? "," : "", (long long)shape[k]);
-  str_printf(&s, "]%s%s", layout ? " " : "", layout ? layout : "");
-  return s.data;
-}
-
-static bool same_type(const Tensor *t, const IoPort *p) {
-  return t->dtype == p->dtype && t->rank == p->rank &&
-         memcmp(t->shape, p->shape, (size_t)p->rank * sizeof *p->shape) == 0;
-}
-
-static bool type_mismatch(Ctx *ctx, const char *file, const Tensor *t, const char *what, const IoPort *p) {
-  return diag_error(ctx->diags, WEFT_MALFORMED, (Loc){.file = file}, "holds %s, but %s '%s' is %s",
-                    shape_text(ctx, t->dtype, t->rank, t->shape, NULL), what, p->name,
-                    shape_text(ctx, p->dtype, p->rank, p->shape, p->layout));
-}
-
-/* What a file holds, as the port takes it: numpy has no bf16, so its bits may come as u16, its values as f32. */
-static Tensor *convert_for_port(Ctx *ctx, Tensor *t, const IoPort *p) {
-  Tensor *converted = t ? tensor_convert_bf16(ctx, t, p->dtype) : NULL;
-  return converted ? converted : t;
-}
-
-/* The file of "[NAME=]FILE", before the model's names are known. */
-static const char *file_of_arg(const char *arg) {
-  struct stat st;
-  const char *file = arg;
-  for (const char *p = arg; stat(file, &st) != 0 && (p = strchr(p, '=')) != NULL;)
-    file = ++p;
-  return file;
-}
-
-/* Reads the input files first: the importer takes sizes from them that the model leaves open, and the content of those
- * that a shape depends on, since the program is for this run only. One that is missing is reported later, since a fault
- * of the model is of more interest. */
-static bool load_inputs(Ctx *ctx, RunOptions *o) {
-  for (size_t k = 0; k < o->inputs.len; k++) {
-    RunInput *input = &o->inputs.data[k];
-    const char *arg = input->arg, *file = file_of_arg(arg);
-    struct stat st;
-    if (stat(file, &st) != 0)
-      continue;
-    if (input->image) {
-      input->picture = png_read(ctx, file);
-      if (!input->picture)
-        return false;
-      vec_push(ctx->arena, &o->build.import.shapes, image_shape(input->image, input->picture));
-      continue;
-    }
-    Tensor *t = input->loaded = npy_read(ctx, file, LOC_NONE);
-    if (!t)
-      return false;
-    ImportShape shape = {.arg = arg, .rank = t->rank, .content = t};
-    memcpy(shape.dims, t->shape, sizeof shape.dims);
-    vec_push(ctx->arena, &o->build.import.shapes, shape);
-  }
-  return true;
-}
-
-/* Uniform in -1..1 by SplitMix64 (Steele, Lea, Flood 2014): floats, and the integers among -1, 0 and 1 that the type
- * has. */
-static void fill_random(Tensor *t, uint64_t seed) {
-  bool is_float = dtype_is_float(t->dtype);
-  double lo = is_float || dtype_is_signed(t->dtype) ? -1.0 : 0.0, width = is_float ? 2.0 : 2.0 - lo;
-  for (int64_t k = 0; k < t->n; k++) {
-    uint64_t z = seed += 0x9e3779b97f4a7c15ull;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    z ^= z >> 31;
-    double v = lo + (double)(z >> 40) / (double)(1 << 24) * width;
-    tensor_set(t, k, is_float ? v : floor(v));
-  }
-}
-
-/* What the port gets of this argument's file; NULL after reporting. */
-static Tensor *read_input(Ctx *ctx, const RunInput *input, const char *file, const IoPort *port) {
-  if (input->image) {
-    const Image *picture = input->picture ? input->picture : png_read(ctx, file);
-    return picture ? image_to_tensor(ctx, input->image, file, picture, port) : NULL;
-  }
-  Tensor *t = convert_for_port(ctx, input->loaded ? input->loaded : npy_read(ctx, file, LOC_NONE), port);
-  if (!t || same_type(t, port))
-    return t;
-  type_mismatch(ctx, file, t, "input", port);
-  return NULL;
-}
-
-static bool read_inputs(Ctx *ctx, const RunOptions *o, const Runnable *r, const void **data) {
-  bool *given = ARENA_ARRAY(ctx->arena, bool, r->n_inputs);
-  for (size_t j = 0; j < o->inputs.len; j++) {
-    const char *file;
-    const RunInput *input = &o->inputs.data[j];
-    Ports ports = {input->image ? "image" : "input", "input", r->inputs, r->n_inputs, false};
-    int k = port_of(ctx, &ports, input->arg, given, &file);
-    if (k < 0)
-      return false;
-    if (given[k])
-      return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "input '%s' is given twice", r->inputs[k].name);
-    Tensor *t = read_input(ctx, input, file, &r->inputs[k]);
-    if (!t)
-      return false;
-    data[k] = t->data;
-    given[k] = true;
-  }
-  for (int k = 0; k < r->n_inputs; k++) {
-    if (given[k])
-      continue;
-    const IoPort *p = &r->inputs[k];
-    if (!o->random)
-      return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE,
-                        "input '%s', %s, is missing; give --input %s=FILE.npy or --random SEED", p->name,
-                        shape_text(ctx, p->dtype, p->rank, p->shape, p->layout), p->name);
-    Tensor *t = tensor_new(ctx, p->dtype, p->rank, p->shape);
-    fill_random(t, (uint64_t)o->seed + (uint64_t)k * 0x632be59bd9b4e019ull);
-    data[k] = t->data;
-  }
-  return true;
-}
-
 /* ---- outputs ---- */
 
 static void describe_output(Ctx *ctx, Str *line, const IoPort *p, const Tensor *t) {
@@ -316,7 +130,7 @@ static void describe_output(Ctx *ctx, Str *line, const IoPort *p, const Tensor *
     hi = v > hi || isnan(v) ? v : hi;
     sum += v;
   }
-  str_printf(line, "%s %s", p->name, shape_text(ctx, p->dtype, p->rank, p->shape, p->layout));
+  str_printf(line, "%s %s", p->name, port_text(ctx, p->dtype, p->rank, p->shape, p->layout));
   if (t->n)
     str_printf(line, " min %.6g max %.6g mean %.6g", lo, hi, sum / (double)t->n);
 }
@@ -419,7 +233,7 @@ static bool run_model(Ctx *ctx, const RunOptions *o, Runnable *r, const char *pa
   if (!find_pictures(ctx, o, r, picture_of, picture_file))
     return false;
   const void **inputs = ARENA_ARRAY(ctx->arena, const void *, r->n_inputs);
-  if (!read_inputs(ctx, o, r, inputs))
+  if (!read_inputs(ctx, &o->in, r->inputs, r->n_inputs, inputs))
     return false;
   Tensor **tensors = ARENA_ARRAY(ctx->arena, Tensor *, r->n_outputs);
   void **outputs = ARENA_ARRAY(ctx->arena, void *, r->n_outputs);
@@ -443,7 +257,7 @@ static Status run_once(Ctx *ctx, RunOptions *o, const Positionals *files, Report
     return WEFT_USAGE;
   }
   const char *path = files->data[0];
-  Runnable *r = load_inputs(ctx, o) ? runnable_open(ctx, &o->build, path, o->interp) : NULL;
+  Runnable *r = load_inputs(ctx, &o->in) ? runnable_open(ctx, &o->in.build, path, o->interp) : NULL;
   bool ok = r && run_model(ctx, o, r, path, report);
   if (r)
     r->close(r);
@@ -474,7 +288,7 @@ static int run_of_batch(void *env, int argc, char **argv) {
 }
 
 int command_run(int argc, char **argv) {
-  Common c = {ctx_create(), {.build = build_defaults, .rtol = 1e-3, .atol = 1e-5, .repeat = 1}, {0}};
+  Common c = {ctx_create(), {.in.build = build_defaults, .rtol = 1e-3, .atol = 1e-5, .repeat = 1}, {0}};
   if (args_parse(c.ctx, "weft", &spec, argc, argv, &c.options, &c.files) != ARGS_OK)
     return finish(c.ctx, WEFT_OK);
   if (c.options.batch)
