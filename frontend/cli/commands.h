@@ -4,6 +4,7 @@
 
 int command_compile(int argc, char **argv);
 int command_run(int argc, char **argv);
+int command_verify(int argc, char **argv);
 int command_inspect(int argc, char **argv);
 int command_import(int argc, char **argv);
 int command_ops(int argc, char **argv);

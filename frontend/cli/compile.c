@@ -9,11 +9,18 @@
 typedef struct {
   BuildOptions build; /* first: the shared option rows set it */
   const char *out, *emit, *header;
+  bool check;
 } CompileOptions;
 
 static bool set_out(Ctx *ctx, void *options, const char *value) {
   ((CompileOptions *)options)->out = value;
   return *value || diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "-o needs the name of a file");
+}
+
+static bool set_check(Ctx *ctx, void *options, const char *value) {
+  (void)ctx, (void)value;
+  ((CompileOptions *)options)->check = true;
+  return true;
 }
 
 static bool set_header(Ctx *ctx, void *options, const char *value) {
@@ -51,6 +58,8 @@ static const OptionRow rows[] = {
     {"header", "FILE.h", "also write a C header for the compiled model", set_header},
     {"prefix", "NAME", "prefix of exported symbols (weft_model), so that several models link into one program",
      set_prefix},
+    {"check", NULL, "check every stage and the code on random inputs first, as `weft verify` does; exit 1 and write nothing where one is wrong",
+     set_check},
     {"threads", "N", "threads the compiled model uses where WEFT_NUM_THREADS does not say (default: all CPUs)",
      set_threads},
     BUILD_OPTION_ROWS,
@@ -59,7 +68,6 @@ static const OptionRow rows[] = {
 
 static const FutureOption future[] = {{"gpu", true},
                                       {"offload", true},
-                                      {"check", false},
                                       {"tune", false},
                                       {"explain-layout", false},
                                       {0}};
@@ -90,13 +98,15 @@ static bool write_out(Ctx *ctx, const CompileOptions *o, const void *data, size_
   return true;
 }
 
+static bool write_graph(Ctx *ctx, const CompileOptions *o, Module *module) {
+  Str text = str_new(ctx->arena);
+  module_print(&text, module, (PrintOptions){.locations = true});
+  return write_out(ctx, o, text.data, text.len);
+}
+
 static bool emit_graph(Ctx *ctx, const CompileOptions *o, Module *module) {
   Unit unit;
-  if (!build_unit(ctx, &o->build, module, false, &unit))
-    return false;
-  Str text = str_new(ctx->arena);
-  module_print(&text, unit.module, (PrintOptions){.locations = true});
-  return write_out(ctx, o, text.data, text.len);
+  return build_unit(ctx, &o->build, module, false, &unit) && write_graph(ctx, o, unit.module);
 }
 
 static bool emit_loops(Ctx *ctx, const CompileOptions *o, LoopProgram *program) {
@@ -120,18 +130,36 @@ static bool emit_code(Ctx *ctx, const CompileOptions *o, LoopProgram *program, c
   return write_out(ctx, o, code.data, code.size);
 }
 
-static bool compile(Ctx *ctx, const CompileOptions *o, const char *path) {
+/* The module as a planned program, checked where that is asked for. False after reporting, or where *differs. */
+static bool lower_model(Ctx *ctx, const CompileOptions *o, Module *module, Unit *unit, bool *differs) {
+  if (!o->check)
+    return build_unit(ctx, &o->build, module, true, unit);
+  SelfCheck *check = build_checked(ctx, &o->build, module, (SelfCheckOptions){.seed = SELF_CHECK_SEED}, unit);
+  if (!check)
+    return false;
+  *differs = self_check_fault(check);
+  if (!*differs && !o->build.verbose)
+    return true;
+  Str text = str_new(ctx->arena);
+  self_check_print(&text, check);
+  fputs(text.data, stderr);
+  return !*differs;
+}
+
+static bool compile(Ctx *ctx, const CompileOptions *o, const char *path, bool *differs) {
   const CpuTarget *cpu = build_cpu(ctx, &o->build);
   if (!cpu || (strcmp(o->emit, "so") == 0 && !cpu_target_check_runs(ctx, cpu)))
     return false;
   Module *module = model_import(ctx, path, &o->build.import);
   if (!module)
     return false;
-  if (strcmp(o->emit, "graph") == 0)
+  if (strcmp(o->emit, "graph") == 0 && !o->check)
     return emit_graph(ctx, o, module);
   Unit unit;
-  if (!build_unit(ctx, &o->build, module, true, &unit))
+  if (!lower_model(ctx, o, module, &unit, differs))
     return false;
+  if (strcmp(o->emit, "graph") == 0)
+    return write_graph(ctx, o, unit.module);
   CodegenOptions cg = build_codegen_options(&o->build, cpu);
   const char *header = o->header ? model_header(unit.loops, &cg) : NULL;
   if (header && !file_write(ctx, o->header, header, strlen(header)))
@@ -148,6 +176,7 @@ int command_compile(int argc, char **argv) {
   Ctx *ctx = ctx_create();
   CompileOptions o = {.build = build_defaults, .emit = "so"};
   Positionals files = {0};
+  bool differs = false;
   ArgsResult r = args_parse(ctx, "weft", &spec, argc, argv, &o, &files);
   if (r == ARGS_HELP)
     return finish(ctx, WEFT_OK);
@@ -156,7 +185,7 @@ int command_compile(int argc, char **argv) {
       diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "-o FILE is missing; where shall the %s go?",
                  strcmp(o.emit, "so") ? "object" : "shared object");
     else
-      compile(ctx, &o, files.data[0]);
+      compile(ctx, &o, files.data[0], &differs);
   }
-  return finish(ctx, WEFT_OK);
+  return finish(ctx, differs ? WEFT_DIFFER : WEFT_OK);
 }

@@ -1,6 +1,8 @@
 /* From a model to a program, as the commands ask. See driver.h. */
 #include "frontend/cli/driver.h"
 
+#include "codegen/self_check_code.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,7 +139,8 @@ static bool dump_folder(Ctx *ctx, const char *dir) {
   return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--dump-dir %s: %s", dir, strerror(errno));
 }
 
-bool build_unit(Ctx *ctx, const BuildOptions *options, Module *module, bool lowered, Unit *unit) {
+/* check: NULL, or what watches the passes. */
+static bool build(Ctx *ctx, const BuildOptions *options, Module *module, bool lowered, SelfCheck *check, Unit *unit) {
   const CpuTarget *cpu = build_cpu(ctx, options);
   if (!cpu || (options->dump_dir && !dump_folder(ctx, options->dump_dir)))
     return false;
@@ -159,10 +162,29 @@ bool build_unit(Ctx *ctx, const BuildOptions *options, Module *module, bool lowe
     po.dump = dump_stage;
     po.dump_env = &dump;
   }
+  if (check) {
+    po.check = self_check_pass;
+    po.check_env = check;
+  }
   *unit = (Unit){ctx, module, NULL};
   Str log = str_new(ctx->arena);
   bool ok = pipeline_run(unit, &all_passes, &pipeline, &po, &log);
   if (log.len)
     fputs(log.data, stderr);
   return ok && !dump.failed;
+}
+
+bool build_unit(Ctx *ctx, const BuildOptions *options, Module *module, bool lowered, Unit *unit) {
+  return build(ctx, options, module, lowered, NULL, unit);
+}
+
+SelfCheck *build_checked(Ctx *ctx, const BuildOptions *options, Module *module, SelfCheckOptions check, Unit *unit) {
+  const CpuTarget *cpu = build_cpu(ctx, options);
+  *unit = (Unit){ctx, module, NULL};
+  SelfCheck *c = cpu ? self_check_start(unit, check) : NULL;
+  if (!c)
+    return NULL;
+  CodegenOptions code = build_codegen_options(options, cpu);
+  bool ok = build(ctx, options, module, true, c, unit) && self_check_code(c, unit->loops, &code);
+  return ok || self_check_fault(c) ? c : NULL;
 }

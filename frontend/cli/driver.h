@@ -6,6 +6,7 @@
 #include "frontend/cli/args.h"
 #include "frontend/frontend.h"
 #include "lower/loop_passes.h"
+#include "lower/self_check.h"
 
 /* Options of `compile` that concern target, layout and reports; `run` and `inspect` take them too. */
 typedef struct {
@@ -42,6 +43,9 @@ bool set_verbose(Ctx *ctx, void *options, const char *value);
 
 /* The module brought as far as the graph passes go (lowered false), or to planned loop nests. False after reporting. */
 bool build_unit(Ctx *ctx, const BuildOptions *options, Module *module, bool lowered, Unit *unit);
+/* As build_unit to loop nests, then to code in memory, every stage checked against the module as it is (docs/verify.md).
+ * The unit is the planned program where self_check_fault of the result is NULL. NULL after reporting. */
+SelfCheck *build_checked(Ctx *ctx, const BuildOptions *options, Module *module, SelfCheckOptions check, Unit *unit);
 /* The CPU of the options; NULL after reporting. */
 const CpuTarget *build_cpu(Ctx *ctx, const BuildOptions *options);
 CodegenOptions build_codegen_options(const BuildOptions *options, const CpuTarget *cpu);

@@ -13,6 +13,7 @@ static const struct {
 } commands[] = {
     {"compile", command_compile, "compile a model to a shared object, or show a stage on the way"},
     {"run", command_run, "run a model or a compiled .so on inputs, compare with expected outputs"},
+    {"verify", command_verify, "check that every stage and the compiled code compute what the model says"},
     {"inspect", command_inspect, "inputs, outputs, ops, parameters and memory of a model or .so"},
     {"import", command_import, "write a model as text, and its weights as .safetensors"},
     {"ops", command_ops, "the operators: operands, attributes, layouts"},
@@ -21,7 +22,7 @@ static const struct {
 };
 #define N_COMMANDS (sizeof commands / sizeof *commands)
 
-static const char *const future_commands[] = {"verify", "bench"};
+static const char *const future_commands[] = {"bench"};
 #define N_FUTURE (sizeof future_commands / sizeof *future_commands)
 
 /* The status after printing to standard output. */
