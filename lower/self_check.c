@@ -52,8 +52,11 @@ bool check_fail_run(SelfCheck *c, CheckTimer *t, const char *what) {
 CheckDiff check_compare(const Tensor *got, const Tensor *expected, const double *tolerance,
                         const unsigned char *mask) {
   CheckDiff d = {.worst = -1};
+  if (memcmp(got->data, expected->data, (size_t)got->n * dtype_size(got->dtype)) == 0)
+    return d;
+  const float *floats = expected->dtype == DT_F32 ? expected->data : NULL, *mine = got->data;
   for (int64_t i = 0; i < expected->n; i++) {
-    if (mask && !mask[i])
+    if ((mask && !mask[i]) || (floats && floats[i] == mine[i]))
       continue;
     ScalarValue x = tensor_value(got, i), y = tensor_value(expected, i);
     bool is_float = dtype_is_float(expected->dtype);

@@ -14,9 +14,21 @@ static bool same_content(const void *item, const void *key) {
          memcmp(a->data, b->data, bytes_of(a)) == 0;
 }
 
+/* As hash_bytes, a word at a time: tensors are large. */
+static uint64_t content_hash(uint64_t h, const void *data, size_t n) {
+  const char *p = data;
+  for (; n >= sizeof h; p += sizeof h, n -= sizeof h) {
+    uint64_t word;
+    memcpy(&word, p, sizeof word);
+    h = (h ^ word) * 0x9e3779b97f4a7c15ull;
+    h ^= h >> 32;
+  }
+  return hash_bytes(h, p, n);
+}
+
 const Tensor *evaluator_intern(Evaluator *e, const Tensor *t) {
-  uint64_t h = hash_bytes(WEFT_HASH_SEED, t->shape, (size_t)t->rank * sizeof *t->shape);
-  h = hash_bytes(h, t->data, bytes_of(t));
+  uint64_t h = content_hash(WEFT_HASH_SEED, t->shape, (size_t)t->rank * sizeof *t->shape);
+  h = content_hash(h, t->data, bytes_of(t));
   const Tensor *found = intern_find(&e->tensors, h, same_content, t);
   if (!found)
     intern_add(e->ctx, &e->tensors, h, t);
