@@ -5,6 +5,9 @@
  * same bytes take a multiple of the time and memory, or end up writable. */
 #include "codegen/elf.h"
 
+#include "ir/fault.h"
+#include "ir/tensor.h"
+
 enum { WEIGHT_ALIGN = 64 };
 
 /* From here on 32-bit offsets from code may not reach all of a shared object. */
@@ -35,11 +38,25 @@ size_t weights_layout(LoopProgram *p, size_t *offsets) {
   return (size_t)end;
 }
 
+/* The planted fault "weights": the two halves of a kernel's first axis, which are groups where there are two, change
+ * places. */
+static void swap_groups(Ctx *ctx, const Type *type, void *data) {
+  if (type->rank < 3 || expr_value(type->dims[0]) % 2 != 0)
+    return;
+  Tensor *t = tensor_of_type(ctx, type), *swapped = tensor_of_type(ctx, type);
+  tensor_from_storage(t, type, data);
+  for (int64_t i = 0; i < t->n; i++)
+    tensor_copy_element(swapped, i, t, (i + t->n / 2) % t->n);
+  tensor_to_storage(swapped, type, data);
+}
+
 void weights_fill(LoopProgram *p, const size_t *offsets, void *blob) {
   for (size_t k = 0; k < p->constants.len; k++) {
     const Buffer *buffer = p->constants.data[k];
     WEFT_ASSERT(buffer->constant->type == buffer->type);
     memcpy((char *)blob + offsets[k], constant_data(p->module, buffer->constant), (size_t)type_bytes(buffer->type));
+    if (FAULT("weights"))
+      swap_groups(p->ctx, buffer->type, (char *)blob + offsets[k]);
   }
 }
 

@@ -132,10 +132,10 @@ void check_set_graph(SelfCheck *c, const Function *f, const Tensor **values) {
   c->asked_error = ARENA_ARRAY(c->ctx->arena, bool, f->n_values);
 }
 
-/* The graph as imported, with composites expanded: what rounding does to it is seen on its parts. */
+/* The graph as imported, with composites expanded: what rounding does to it is seen on its parts. Its own module, so
+ * that no name is taken in the one that is compiled; the ops' constants are shared. */
 static Module *expanded_copy(SelfCheck *c, const Module *m) {
-  Module *copy = ARENA_NEW(c->ctx->arena, Module);
-  *copy = *m;
+  Module *copy = module_create(c->ctx, m->file, m->name);
   copy->main = function_clone(c->ctx, m->main);
   Unit unit = {c->ctx, copy, NULL};
   PassRegistry registry = {(const Pass *const[]){graph_passes}, 1, NULL, NULL};
@@ -208,6 +208,8 @@ SelfCheck *self_check_start(Unit *unit, SelfCheckOptions options) {
 
 bool self_check_pass(void *env, Unit *unit, const PipelineStep *step, bool verified) {
   SelfCheck *c = env;
+  if (step->pass->gives == UNIT_LOOPS)
+    vec_push(c->ctx->arena, &c->loop_steps, *step);
   CheckTimer t = self_check_begin(step->pass->name, unit->loops ? "nests" : "values");
   if (!verified)
     check_broken(c, &t, unit, step);
@@ -221,6 +223,13 @@ bool self_check_pass(void *env, Unit *unit, const PipelineStep *step, bool verif
 const Function *self_check_before(const SelfCheck *c, const Tensor *const **values) {
   *values = c->values;
   return c->before;
+}
+
+Pipeline self_check_steps(const SelfCheck *c) {
+  Pipeline steps = c->loop_steps;
+  if (!steps.len && c->fault.step)
+    vec_push(c->ctx->arena, &steps, *c->fault.step);
+  return steps;
 }
 
 const void *const *self_check_inputs(const SelfCheck *c) {

@@ -69,6 +69,8 @@ const CheckFault *self_check_fault(const SelfCheck *c);
 /* The graph in the state before the pass that failed (before `lower` for all that comes behind it), with the values in
  * it by id; NULL where there is no graph. */
 const Function *self_check_before(const SelfCheck *c, const Tensor *const **values);
+/* The passes from that graph to the fault: the one that failed; from `lower` on, all that ran from there. */
+Pipeline self_check_steps(const SelfCheck *c);
 
 /* ---- for the check of compiled code ---- */
 

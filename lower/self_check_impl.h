@@ -63,6 +63,7 @@ struct SelfCheck {
   void **outputs;                /* loops only: what they give */
   Intern nests;                  /* texts of nests found right */
   VEC(CheckStage) stages;
+  Pipeline loop_steps;           /* the passes from `lower` on */
   CheckFault fault;
   bool failed;
 };

@@ -221,6 +221,21 @@ bool check_loops(SelfCheck *c, CheckTimer *t, Unit *unit, const PipelineStep *st
   return ok;
 }
 
+static const Op *group_root(const Op *op) {
+  while (op->fused)
+    op = op->fused->def;
+  return op;
+}
+
+/* The op and those that are computed in its nest, first ones first, a line each. */
+static const char *group_text(Ctx *ctx, const Op *op) {
+  Str s = str_new(ctx->arena);
+  if (op->fused)
+    str_printf(&s, "%s\n", group_text(ctx, op->fused->def));
+  op_print(&s, op);
+  return s.data;
+}
+
 void check_fail_nest(SelfCheck *c, CheckTimer *t, const PipelineStep *step, const Nest *nest, const Buffer *b,
                      const CheckDiff *diff, const char *what) {
   const Op *op = b && b->value ? b->value->def : NULL;
@@ -230,11 +245,9 @@ void check_fail_nest(SelfCheck *c, CheckTimer *t, const PipelineStep *step, cons
                     : arena_printf(c->ctx->arena, "nest @%s \"%s\" stores another value to %%%s", nest->name,
                                    nest->what ? nest->what : "", b->name);
   if (op) {
-    Str s = str_new(c->ctx->arena);
-    op_print(&s, op);
-    fault.after = s.data;
+    fault.after = group_text(c->ctx, op);
     fault.loc = op->loc;
-    fault.layouts = check_layouts_text(c->ctx, op);
+    fault.layouts = check_layouts_text(c->ctx, group_root(op));
   }
   if (diff)
     check_set_diff(&fault, diff, self_check_truth(c, b));

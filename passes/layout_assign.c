@@ -1,6 +1,8 @@
 /* The engine of infer-layout and convert-layout. See layout_assign.h. */
 #include "passes/layout_assign.h"
 
+#include "ir/fault.h"
+
 static Constant *constant_of(const Value *v) {
   return v->def && v->def->def->code == OP_CONSTANT ? op_attr(v->def, "value")->constant : NULL;
 }
@@ -23,11 +25,26 @@ static Copy **copies_of(Assign *a, const Value *v) {
   return &a->copies.data[v->id];
 }
 
+/* The planted fault "convert-layout": v with its last two axes exchanged, where that keeps its shape. */
+static Value *wrongly_permuted(Module *m, Op *before, Value *v) {
+  int64_t perm[WEFT_MAX_RANK];
+  int rank = v->type->rank;
+  if (rank < 2 || v->type->dims[rank - 1] != v->type->dims[rank - 2])
+    return v;
+  for (int k = 0; k < rank; k++)
+    perm[k] = k < rank - 2 ? k : 2 * rank - 3 - k;
+  Op *op = op_create(m->ctx, &op_table[OP_TRANSPOSE], &v, 1, before->loc);
+  op_set_ints(m->ctx, op, "perm", perm, rank);
+  return op_finish(m, m->main, op, before, NULL, NULL);
+}
+
 /* The value in another layout: a derived constant, or a relayout. A constant that its padding would make too large
  * stays as it is. NULL after reporting. */
 static Value *make_copy(Unit *unit, Op *before, Value *v, const Layout *layout) {
   Module *m = unit->module;
   Constant *c = constant_of(v);
+  if (!c && FAULT("convert-layout"))
+    v = wrongly_permuted(m, before, v);
   if (!c)
     return build_relayout(m, m->main, before, v, layout, before->loc);
   Constant *derived = module_derive_constant(m, c, layout);

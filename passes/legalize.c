@@ -1,6 +1,7 @@
 /* The one gate before lowering: what the target takes passes, everything else is an error where the user wrote it, all
  * of them at once. The target takes every element type, where the op's row does; shapes must be constant. Copies that
  * copy nothing go. */
+#include "ir/fault.h"
 #include "passes/pass.h"
 
 bool pass_legalize(Unit *unit, const PassOption *options, int n_options);
@@ -28,6 +29,13 @@ static void drop_identity_copies(Function *f) {
   }
 }
 
+/* The planted fault "legalize". */
+static void drop_output_padding(Ctx *ctx, Op *op) {
+  int k = op_attr_index(op->def, "output_padding", strlen("output_padding"));
+  if (k >= 0)
+    op_set_ints(ctx, op, "output_padding", ARENA_ARRAY(ctx->arena, int64_t, op->attrs[k].n), op->attrs[k].n);
+}
+
 bool pass_legalize(Unit *unit, const PassOption *options, int n_options) {
   Ctx *ctx = unit->ctx;
   Function *f = unit->module->main;
@@ -44,6 +52,8 @@ bool pass_legalize(Unit *unit, const PassOption *options, int n_options) {
     ok = check_type(ctx, f->params.data[k], f->params.data[k]->loc) && ok;
   for (const Op *op = f->first; op; op = op->next)
     ok = check_type(ctx, op->result, op->loc) && ok;
+  for (Op *op = f->first; FAULT("legalize") && op; op = op->next)
+    drop_output_padding(ctx, op);
   if (ok)
     drop_identity_copies(f);
   return ok;

@@ -3,6 +3,7 @@
 
 #include "frontend/cli/commands.h"
 #include "frontend/cli/inputs.h"
+#include "frontend/reproducer.h"
 
 typedef struct {
   InputOptions in; /* first: the shared option rows set it */
@@ -72,6 +73,30 @@ static bool has_sizes(Ctx *ctx, const Function *f) {
   return true;
 }
 
+static bool build_fails(void *env, Ctx *ctx, Module *candidate) {
+  Unit unit;
+  const SelfCheck *check =
+      build_checked(ctx, env, candidate, (SelfCheckOptions){.seed = SELF_CHECK_SEED}, &unit);
+  return check && self_check_fault(check);
+}
+
+/* Writes what shows the fault, and says how. */
+static void reproduce(Ctx *ctx, const VerifyOptions *o, const SelfCheck *check) {
+  Pipeline steps = self_check_steps(check);
+  BuildOptions build = o->in.build;
+  build.layout = "keep"; /* the graph before `lower` has its layouts */
+  build.dump_dir = NULL;
+  build.verbose = build.time_passes = false;
+  bool passes = self_check_fault(check)->step;
+  const char *dir = o->output_dir ? o->output_dir : ".";
+  const char *path = reproducer_write(ctx, check, dir, passes ? reproducer_passes_fail : build_fails,
+                                      passes ? (void *)&steps : (void *)&build);
+  if (path && passes)
+    printf("  again    %s\n", reproducer_command(ctx, path, &steps));
+  else if (path)
+    printf("  again    weft verify %s --cpu %s\n", path, build.cpu);
+}
+
 static bool verify(Ctx *ctx, VerifyOptions *o, const char *path, bool *differs) {
   Module *module = load_inputs(ctx, &o->in) ? model_import(ctx, path, &o->in.build.import) : NULL;
   if (!module || !has_sizes(ctx, module->main))
@@ -94,6 +119,8 @@ static bool verify(Ctx *ctx, VerifyOptions *o, const char *path, bool *differs) 
   self_check_print(&text, check);
   fputs(text.data, stdout);
   *differs = self_check_fault(check);
+  if (*differs)
+    reproduce(ctx, o, check);
   return true;
 }
 

@@ -1,6 +1,8 @@
 /* The common part of lowering convolutions. See conv_lower.h. */
 #include "lower/ops/conv_lower.h"
 
+#include "ir/fault.h"
+
 ConvShape conv_shape(LowerCtx *lc, const Op *op, Dim group_in, Dim group_out) {
   Ctx *ctx = lc->ctx;
   const Expr *zero = expr_const(ctx, 0);
@@ -12,7 +14,7 @@ ConvShape conv_shape(LowerCtx *lc, const Op *op, Dim group_in, Dim group_out) {
   s.n = expr_var(ctx, "n", zero, op->operands[0]->type->dims[0]);
   s.g = expr_var(ctx, "g", zero, expr_const(ctx, s.groups));
   s.oc = expr_var(ctx, "oc", zero, group_out);
-  s.ic = expr_var(ctx, "ic", zero, group_in);
+  s.ic = expr_var(ctx, "ic", zero, FAULT("lower") ? expr_add_const(ctx, group_in, -1) : group_in);
   return s;
 }
 

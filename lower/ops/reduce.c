@@ -1,8 +1,15 @@
 /* Reductions over whole axes: the reduced axes become reduction loops, those with the larger stride outside. */
+#include "ir/fault.h"
 #include "ir/reduction.h"
 #include "lower/lower_op.h"
 
 bool lower_reduce(LowerCtx *lc, const Group *group);
+
+/* The planted fault "padding": the extent of axis k with its padding lanes, as if these held zeros. */
+static Dim padded_extent(Ctx *ctx, const Type *x, int k) {
+  int64_t block = layout_block(x->layout, k);
+  return expr_mul_const(ctx, expr_ceildiv_const(ctx, x->dims[k], block), block);
+}
 
 static void sort_by_stride(LowerCtx *lc, const Expr **reds, int n, Access access) {
   const Expr *offset = access_offset(lc->ctx, access);
@@ -37,6 +44,8 @@ bool lower_reduce(LowerCtx *lc, const Group *group) {
   int rank = 0;
   int64_t count = 1;
   for (int k = 0; k < x->rank; k++) {
+    if (reduced[k] && FAULT("padding"))
+      from[k] = expr_var(ctx, from[k]->name, expr_const(ctx, 0), padded_extent(ctx, x, k));
     if (reduced[k]) {
       c.reds[c.n_reds++] = from[k];
       count *= expr_value(x->dims[k]);
