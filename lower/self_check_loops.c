@@ -8,7 +8,7 @@
 #include "lower/nest_buffers.h"
 #include "lower/self_check_impl.h"
 
-#define BUDGET ((int64_t)1 << 27)       /* operations interpreted in a stage */
+#define BUDGET ((int64_t)1 << 26)       /* operations interpreted in a stage */
 #define WHOLE_BUDGET ((int64_t)1 << 22) /* up to this the whole program runs as well */
 
 typedef struct {

@@ -49,21 +49,16 @@ void conv_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {
 }
 
 /* Adds w times the elements of x that one tap meets to sum, the plane of one output channel: row by row, so that the
- * terms of each element come in the order of channels and taps. tap[k]: its position along spatial axis k. */
-static void add_tap(const ConvNumbers *c, const double *x, double w, const int64_t *tap, double *sum) {
-  int64_t from[3], lo[3], hi[3]; /* position of the first output's element in x; the outputs whose element exists */
-  for (int k = 0; k < 3; k++) {
-    from[k] = tap[k] * c->dilation[k] - c->pad[k];
-    conv_steps_inside(from[k], c->stride[k], c->in[k], c->out[k], &lo[k], &hi[k]);
-  }
-  int64_t step = c->stride[2];
-  for (int64_t q0 = lo[0]; q0 < hi[0]; q0++)
-    for (int64_t q1 = lo[1]; q1 < hi[1]; q1++) {
-      int64_t plane = from[0] + q0 * c->stride[0], row = plane * c->in[1] + from[1] + q1 * c->stride[1];
-      const double *restrict at = x + row * c->in[2];
-      double *restrict to = sum + (q0 * c->out[1] + q1) * c->out[2];
-      for (int64_t q = lo[2], i = from[2] + lo[2] * step; q < hi[2]; q++, i += step)
-        to[q] += at[i] * w;
+ * terms of each element come in the order of channels and taps. */
+static void add_tap(const ConvNumbers *c, const ConvTap *tap, const double *x, double w, double *sum) {
+  int64_t step = c->stride[2], lo = tap->lo[2], n = tap->hi[2] - lo;
+  for (int64_t q0 = tap->lo[0]; q0 < tap->hi[0]; q0++)
+    for (int64_t q1 = tap->lo[1]; q1 < tap->hi[1]; q1++) {
+      int64_t plane = tap->first[0] + q0 * c->stride[0], row = plane * c->in[1] + tap->first[1] + q1 * c->stride[1];
+      const double *restrict from = x + row * c->in[2] + tap->first[2] + lo * step;
+      double *restrict to = sum + (q0 * c->out[1] + q1) * c->out[2] + lo;
+      for (int64_t q = 0; q < n; q++)
+        to[q] += from[q * step] * w;
     }
 }
 
@@ -76,17 +71,17 @@ void conv_eval(Ctx *ctx, const Op *op, const Tensor *const *in, Tensor *out) {
   int64_t in_plane = c.in[0] * c.in[1] * c.in[2], out_plane = c.out[0] * c.out[1] * c.out[2];
   Arena *arena = arena_create();
   const double *x = conv_doubles(arena, in[CONV_DATA]), *w = conv_doubles(arena, in[CONV_KERNEL]);
+  const ConvTap *taps = conv_taps(arena, &c, c.out, c.in);
+  int64_t n_taps = conv_tap_count(&c);
   double *sum = ARENA_ARRAY(arena, double, out_plane);
   for (int64_t n = 0; n < c.n; n++)
     for (int64_t o = 0; o < channels; o++) {
-      const double *taps = w + o * c.in_channels * c.kernel[0] * c.kernel[1] * c.kernel[2];
-      int64_t first = (n * c.groups + o / c.out_channels) * c.in_channels, k[3];
+      const double *factor = w + o * c.in_channels * n_taps;
+      int64_t first = (n * c.groups + o / c.out_channels) * c.in_channels;
       memset(sum, 0, (size_t)out_plane * sizeof *sum);
       for (int64_t i = first; i < first + c.in_channels; i++)
-        for (k[0] = 0; k[0] < c.kernel[0]; k[0]++)
-          for (k[1] = 0; k[1] < c.kernel[1]; k[1]++)
-            for (k[2] = 0; k[2] < c.kernel[2]; k[2]++)
-              add_tap(&c, x + i * in_plane, *taps++, k, sum);
+        for (int64_t k = 0; k < n_taps; k++)
+          add_tap(&c, &taps[k], x + i * in_plane, *factor++, sum);
       double bias = in[CONV_BIAS] ? tensor_get(in[CONV_BIAS], o) : 0;
       for (int64_t q = 0; q < out_plane; q++)
         tensor_set(out, y++, bias + sum[q]);

@@ -117,10 +117,24 @@ void conv_plan(Ctx *ctx, const Op *op, LayoutPlan *plan, const int *kernel_perm)
     plan->operand[CONV_KERNEL] = layout_permutation(ctx, op->def->spatial + 2, kernel_perm);
 }
 
-void conv_steps_inside(int64_t first, int64_t stride, int64_t extent, int64_t n, int64_t *lo, int64_t *hi) {
-  *lo = first < 0 ? ceildiv_i64(-first, stride) : 0;
-  *hi = first < extent ? ceildiv_i64(extent - first, stride) : 0;
-  *hi = *hi < n ? *hi : n;
+int64_t conv_tap_count(const ConvNumbers *c) {
+  return c->kernel[0] * c->kernel[1] * c->kernel[2];
+}
+
+const ConvTap *conv_taps(Arena *arena, const ConvNumbers *c, const int64_t *n, const int64_t *extent) {
+  ConvTap *all = ARENA_ARRAY(arena, ConvTap, conv_tap_count(c)), *tap = all;
+  int64_t at[3];
+  for (at[0] = 0; at[0] < c->kernel[0]; at[0]++)
+    for (at[1] = 0; at[1] < c->kernel[1]; at[1]++)
+      for (at[2] = 0; at[2] < c->kernel[2]; at[2]++, tap++)
+        for (int k = 0; k < 3; k++) {
+          int64_t first = at[k] * c->dilation[k] - c->pad[k];
+          int64_t hi = first < extent[k] ? ceildiv_i64(extent[k] - first, c->stride[k]) : 0;
+          tap->first[k] = first;
+          tap->lo[k] = first < 0 ? ceildiv_i64(-first, c->stride[k]) : 0;
+          tap->hi[k] = hi < n[k] ? hi : n[k];
+        }
+  return all;
 }
 
 const double *conv_doubles(Arena *arena, const Tensor *t) {

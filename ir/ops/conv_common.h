@@ -38,8 +38,14 @@ typedef struct {
 } ConvNumbers;
 
 ConvNumbers conv_numbers(const Op *op, const Tensor *const *in, const Tensor *out);
-/* The steps q in 0..n-1 with 0 <= first + q*stride < extent are *lo..*hi-1. */
-void conv_steps_inside(int64_t first, int64_t stride, int64_t extent, int64_t n, int64_t *lo, int64_t *hi);
+/* One tap: step q along spatial axis k meets position first[k] + q*stride[k], which exists for lo[k] <= q < hi[k]. */
+typedef struct {
+  int64_t first[3], lo[3], hi[3];
+} ConvTap;
+
+/* All taps of the kernel in row-major order, for n[k] steps over positions of extents `extent`. */
+const ConvTap *conv_taps(Arena *arena, const ConvNumbers *c, const int64_t *n, const int64_t *extent);
+int64_t conv_tap_count(const ConvNumbers *c);
 /* The elements of a tensor of floats. */
 const double *conv_doubles(Arena *arena, const Tensor *t);
 

@@ -44,25 +44,17 @@ void conv_transpose_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {
   conv_plan(ctx, op, plan, perm[op->def->spatial]);
 }
 
-/* Adds one input channel's part to sum, the plane of one output channel: w times x at each tap, row by row. */
-static void scatter(const ConvNumbers *c, const double *x, const double *w, double *sum) {
-  for (int64_t k0 = 0; k0 < c->kernel[0]; k0++)
-    for (int64_t k1 = 0; k1 < c->kernel[1]; k1++)
-      for (int64_t k2 = 0; k2 < c->kernel[2]; k2++, w++) {
-        int64_t tap[3] = {k0, k1, k2}, to[3], lo[3], hi[3]; /* to: where the first element goes */
-        for (int k = 0; k < 3; k++) {
-          to[k] = tap[k] * c->dilation[k] - c->pad[k];
-          conv_steps_inside(to[k], c->stride[k], c->out[k], c->in[k], &lo[k], &hi[k]);
-        }
-        for (int64_t i0 = lo[0]; i0 < hi[0]; i0++)
-          for (int64_t i1 = lo[1]; i1 < hi[1]; i1++) {
-            int64_t plane = to[0] + i0 * c->stride[0], row = plane * c->out[1] + to[1] + i1 * c->stride[1];
-            const double *restrict from = x + (i0 * c->in[1] + i1) * c->in[2];
-            double *restrict at = sum + row * c->out[2];
-            for (int64_t i = lo[2], o = to[2] + lo[2] * c->stride[2]; i < hi[2]; i++, o += c->stride[2])
-              at[o] += from[i] * *w;
-          }
-      }
+/* Adds w times one input channel at one tap to sum, the plane of one output channel, row by row. */
+static void scatter(const ConvNumbers *c, const ConvTap *tap, const double *x, double w, double *sum) {
+  int64_t step = c->stride[2], lo = tap->lo[2], n = tap->hi[2] - lo;
+  for (int64_t i0 = tap->lo[0]; i0 < tap->hi[0]; i0++)
+    for (int64_t i1 = tap->lo[1]; i1 < tap->hi[1]; i1++) {
+      int64_t plane = tap->first[0] + i0 * c->stride[0], row = plane * c->out[1] + tap->first[1] + i1 * c->stride[1];
+      const double *restrict from = x + (i0 * c->in[1] + i1) * c->in[2] + lo;
+      double *restrict to = sum + row * c->out[2] + tap->first[2] + lo * step;
+      for (int64_t i = 0; i < n; i++)
+        to[i * step] += from[i] * w;
+    }
 }
 
 void conv_transpose_eval(Ctx *ctx, const Op *op, const Tensor *const *in, Tensor *out) {
@@ -71,9 +63,10 @@ void conv_transpose_eval(Ctx *ctx, const Op *op, const Tensor *const *in, Tensor
     return;
   ConvNumbers c = conv_numbers(op, in, out);
   int64_t in_plane = c.in[0] * c.in[1] * c.in[2], out_plane = c.out[0] * c.out[1] * c.out[2];
-  int64_t taps = c.kernel[0] * c.kernel[1] * c.kernel[2], channels = c.groups * c.out_channels;
+  int64_t n_taps = conv_tap_count(&c), channels = c.groups * c.out_channels;
   Arena *arena = arena_create();
   const double *x = conv_doubles(arena, in[CONV_DATA]), *w = conv_doubles(arena, in[CONV_KERNEL]);
+  const ConvTap *taps = conv_taps(arena, &c, c.in, c.out);
   int64_t y = 0;
   double *sum = ARENA_ARRAY(arena, double, out_plane);
   for (int64_t n = 0; n < c.n; n++)
@@ -82,8 +75,9 @@ void conv_transpose_eval(Ctx *ctx, const Op *op, const Tensor *const *in, Tensor
       for (int64_t q = 0; q < out_plane; q++)
         sum[q] = in[CONV_BIAS] ? tensor_get(in[CONV_BIAS], o) : 0;
       for (int64_t i = first; in_plane > 0 && i < first + c.in_channels; i++)
-        scatter(&c, x + (n * c.groups * c.in_channels + i) * in_plane,
-                w + (i * c.out_channels + o % c.out_channels) * taps, sum);
+        for (int64_t k = 0; k < n_taps; k++)
+          scatter(&c, &taps[k], x + (n * c.groups * c.in_channels + i) * in_plane,
+                  w[(i * c.out_channels + o % c.out_channels) * n_taps + k], sum);
       for (int64_t q = 0; q < out_plane; q++)
         tensor_set(out, y++, sum[q]);
     }
