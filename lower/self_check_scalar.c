@@ -81,8 +81,11 @@ static void run_node(const Node *node, const ScalarValue *values, const double *
     double e = errors[node->args[k]];
     if (intrinsic)
       e += 2 * scale * check_epsilon(s->args[k]->dtype) * fabs(v[k].f);
-    if (e > 0)
-      *error += sensitivity(s, operands, v, *value, k, e);
+    if (e == 0)
+      continue;
+    *error += sensitivity(s, operands, v, *value, k, e);
+    for (int j = 0; s->args[k]->dtype == DT_BOOL && j < s->n; j++)
+      *error += errors[node->args[j]] * (j != k); /* the other choice has an error of its own */
   }
 }
 
