@@ -109,7 +109,8 @@ static bool verify(Ctx *ctx, VerifyOptions *o, const char *path, bool *differs) 
   }
   if (!read_inputs(ctx, &o->in, input_ports(ctx, module->main), n, inputs))
     return false;
-  printf("%s: %zu inputs given, random seed %lld\n", path, o->in.inputs.len, (long long)o->in.seed);
+  size_t given = o->in.inputs.len;
+  printf("%s: %zu input%s given, random seed %lld\n", path, given, given == 1 ? "" : "s", (long long)o->in.seed);
   Unit unit;
   SelfCheck *check =
       build_checked(ctx, &o->in.build, module, (SelfCheckOptions){.seed = (uint64_t)o->in.seed, .inputs = inputs}, &unit);

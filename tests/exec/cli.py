@@ -164,7 +164,7 @@ class Tests:
         (self.scratch / "bad.yaml").write_text("weft: 1\nnodes: [[}\n")
         (self.scratch / "bad.so").write_bytes(b"\x7fELF" + b"x" * 100)
         self.files += ["cut.npy", "bad.yaml", "bad.so"]
-        for command in ["compile", "-o", "out.so"], ["run"], ["inspect"], ["run", "--target", "interp"]:
+        for command in ["compile", "-o", "out.so"], ["run"], ["inspect"], ["verify"], ["run", "--target", "interp"]:
             self.refuse(3, ["absent.yaml"], *command, "absent.yaml")
             self.refuse(3, ["bad.yaml:2"], *command, "bad.yaml")
             self.refuse(3, [], *command, ".")

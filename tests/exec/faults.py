@@ -101,6 +101,11 @@ def main():
             r = harness.run([sound, *command[1:]], env=planted, cwd=folder)
             checks.check(r.status == 0 and "FAILED" not in r.out + r.err, f"{fault}: weft as it ships has no fault", r)
 
+            for name, options in ("plain.so", []), ("checked.so", ["--check"]):
+                r = harness.run([weft, "compile", model, "--layout", layout, *options, "-o", folder / name])
+                checks.check(r.status == 0, f"{fault}: compiles {' '.join(options)}", r)
+            checks.check((folder / "plain.so").read_bytes() == (folder / "checked.so").read_bytes(),
+                         f"{fault}: --check changes no byte of what is written")
             r = harness.run([weft_faults, "compile", model, "--layout", layout, "--check", "-o", folder / "m.so"], env=planted)
             checks.check(r.status == 1 and f"FAILED at '{stage}': " in r.err, f"{fault}: compile --check finds it", r)
             checks.check(not (folder / "m.so").exists(), f"{fault}: compile --check writes nothing")

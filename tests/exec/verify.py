@@ -1,6 +1,7 @@
 """`weft verify` finds nothing wrong: verify.py WEFT [few]
 
-The example models and every model of known/, as they lie and in two layouts wished for, their inputs random. few: each in
+The example models and every model of known/, in the layouts that weft chooses, as they lie, and in two that are wished
+for, their inputs random. few: each in
 one layout, all in turn."""
 
 import re
@@ -8,7 +9,7 @@ import sys
 
 import harness
 
-LAYOUTS = ["keep", "*=NHWC", "*=NCHW8c"]
+LAYOUTS = ["auto", "keep", "*=NHWC", "*=NCHW8c"]
 EXAMPLES = harness.HERE.parent.parent / "docs" / "examples"
 
 
