@@ -38,7 +38,6 @@ typedef struct Buffer {
   BufferSpace space;
   int index;          /* input or output number; others: position in the program's list */
   Constant *constant; /* BUF_CONSTANT */
-  const Value *value; /* of the graph: what a nest stores here; NULL: a copy of what lies elsewhere, or from a text */
   Dim offset;         /* BUF_ARENA: bytes from the arena's start, a multiple of 64; NULL before `plan` */
   const Value *value; /* of the graph: what it holds; NULL in programs read from text, of constants and locals */
 } Buffer;

@@ -158,8 +158,6 @@ static bool lower_group(LowerCtx *lc, const Op *root) {
   group.what = group_what(lc, &group);
   if (!(root->def->traits & OP_LEAF))
     lc->buffers[group.result->id] = group.target = result_buffer(lc, group.result);
-  if (group.target)
-    group.target->value = group.result;
   return lower_table[root->def->code](lc, &group);
 }
 

@@ -186,7 +186,8 @@ static void add_amounts(Maker *mk, const LoopProgram *program, int first_output)
     int64_t both = plus(bytes.read, bytes.written), flops = nest_work(mk->ctx, nest);
     p->flops = plus(p->flops, flops);
     p->bytes = plus(p->bytes, both);
-    int k = !b ? -1 : b->value ? mk->node_of[b->value->id] : b->space == BUF_OUTPUT ? first_output + b->index : -1;
+    bool copies = b && b->space == BUF_OUTPUT && strcmp(nest->what, "copy") == 0; /* what another nest computed */
+    int k = copies ? first_output + b->index : b && b->value ? mk->node_of[b->value->id] : -1;
     if (k < 0)
       continue;
     PicNode *n = &p->nodes.data[k];
