@@ -63,7 +63,7 @@ static bool read_ints(const Graph *g, GraphNode *node, const AttrDef *attr, cons
 static bool read_attribute(const Graph *g, GraphNode *node, const AttrDef *attr, const YamlNode *at) {
   int64_t i;
   double f;
-  const char *word;
+  const char *word, *text;
   DType dtype;
   switch (attr->kind) {
   case ATTR_INT:
@@ -91,6 +91,11 @@ static bool read_attribute(const Graph *g, GraphNode *node, const AttrDef *attr,
     if (!graph_dtype(g, at, node->loc.node, attr->name, &dtype))
       return false;
     op_set_dtype(node->op, attr->name, dtype);
+    return true;
+  case ATTR_TEXT:
+    if (!graph_string(g, at, node->loc.node, attr->name, &text))
+      return false;
+    op_set_text(g->ctx, node->op, attr->name, text);
     return true;
   case ATTR_CONSTANT:
     break;

@@ -9,6 +9,8 @@ static void set_default(Ctx *ctx, const OpDef *def, const AttrDef *row, Attr *at
   attr->set = true;
   attr->i = (int64_t)row->fill;
   attr->f = row->fill;
+  if (row->kind == ATTR_TEXT)
+    attr->text = intern_str(ctx, row->words);
   if (row->kind == ATTR_INTS && row->len != LEN_ANY) {
     attr->n = row->len == LEN_SPATIAL ? def->spatial : 2 * def->spatial;
     int64_t *ints = ARENA_ARRAY(ctx->arena, int64_t, attr->n);
@@ -56,6 +58,9 @@ void op_set_word(Op *op, const char *name, int64_t word) {
 void op_set_dtype(Op *op, const char *name, DType dtype) {
   attr_of_kind(op, name, ATTR_DTYPE)->i = dtype;
 }
+void op_set_text(Ctx *ctx, Op *op, const char *name, const char *text) {
+  attr_of_kind(op, name, ATTR_TEXT)->text = intern_str(ctx, text);
+}
 void op_set_constant(Op *op, const char *name, Constant *c) {
   attr_of_kind(op, name, ATTR_CONSTANT)->constant = c;
 }
@@ -77,6 +82,10 @@ const Attr *op_attr(const Op *op, const char *name) {
 
 int64_t op_int(const Op *op, const char *name) {
   return op_attr(op, name)->i;
+}
+
+const char *op_text(const Op *op, const char *name) {
+  return op_attr(op, name)->text;
 }
 
 /* ---- checks ---- */

@@ -73,6 +73,14 @@ static int64_t attribute_int(const Expander *x, const char *name) {
   return a->i;
 }
 
+static const char *attribute_text(const Expander *x, const char *name) {
+  const AttrDef *row;
+  const Attr *a = attribute(x, name, &row);
+  if (!a || row->kind != ATTR_TEXT)
+    bad_formula(x, name);
+  return a->text;
+}
+
 /* False after reporting an axis outside the first operand's rank. */
 static bool axis_of(Expander *x, const char *name, int64_t *axis) {
   int rank = x->first->type->rank;
@@ -203,6 +211,10 @@ static bool read_attrs(Expander *x, Op *made) {
     expect(x, "=");
     if (k < 0)
       bad_formula(x, name);
+    if (made->def->attrs[k].kind == ATTR_TEXT) {
+      op_set_text(x->ctx, made, name, attribute_text(x, take_name(x)));
+      continue;
+    }
     Numbers n = {.rest = -1};
     if (!read_numbers(x, &n) || !resolve_rest(x, made->operands[0], &n))
       return false;

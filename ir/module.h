@@ -103,10 +103,12 @@ void op_set_ints(Ctx *ctx, Op *op, const char *name, const int64_t *v, int n);
 void op_set_float(Op *op, const char *name, double v);
 void op_set_word(Op *op, const char *name, int64_t word); /* by its number in the row */
 void op_set_dtype(Op *op, const char *name, DType dtype);
+void op_set_text(Ctx *ctx, Op *op, const char *name, const char *text);
 /* Gives the op other operands, as op_create does. */
 void op_set_operands(Ctx *ctx, Op *op, Value *const *operands, int n);
 void op_set_constant(Op *op, const char *name, Constant *c);
 int64_t op_int(const Op *op, const char *name);
+const char *op_text(const Op *op, const char *name);
 const Attr *op_attr(const Op *op, const char *name);
 /* Checks operands and attributes against the row (count, required ones, lengths), infers the result type, makes the
  * result value (name is made unique; NULL: a number) and inserts the op before `before` (NULL: at the end). type: the

@@ -34,6 +34,8 @@
 #define FLOAT(name, fill) {name, ATTR_FLOAT, LEN_ANY, false, fill, NULL}
 #define WORD(name, words) {name, ATTR_WORD, LEN_ANY, false, 0, words}
 #define DTYPE(name) {name, ATTR_DTYPE, LEN_ANY, true, 0, NULL}
+#define TEXT(name, fill) {name, ATTR_TEXT, LEN_ANY, false, 0, fill}
+#define REQUIRED_TEXT(name) {name, ATTR_TEXT, LEN_ANY, true, 0, NULL}
 #define REQUIRED_FLOAT(name) {name, ATTR_FLOAT, LEN_ANY, true, 0, NULL}
 #define REQUIRED_INTS(name, len) {name, ATTR_INTS, len, true, 0, NULL}
 #define CONSTANT(name) {name, ATTR_CONSTANT, LEN_ANY, true, 0, NULL}
@@ -130,6 +132,8 @@ uint64_t attr_hash(uint64_t h, const AttrDef *row, const Attr *a) {
     return hash_bytes(h, &a->f, sizeof a->f);
   case ATTR_INTS:
     return hash_bytes(h, a->ints, (size_t)a->n * sizeof *a->ints);
+  case ATTR_TEXT:
+    return hash_bytes(h, a->text, strlen(a->text));
   case ATTR_CONSTANT:
     return hash_bytes(h, &a->constant, sizeof(const Constant *));
   default:
@@ -145,6 +149,8 @@ bool attr_equal(const AttrDef *row, const Attr *a, const Attr *b) {
     return memcmp(&a->f, &b->f, sizeof a->f) == 0;
   case ATTR_INTS:
     return a->n == b->n && (a->n == 0 || memcmp(a->ints, b->ints, (size_t)a->n * sizeof *a->ints) == 0);
+  case ATTR_TEXT:
+    return a->text == b->text;
   case ATTR_CONSTANT:
     return a->constant == b->constant;
   default:

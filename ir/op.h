@@ -11,7 +11,7 @@
 #define OP_MAX_OPERANDS 4 /* of a row; where the last one is variadic an op may have any number */
 #define OP_MAX_ATTRS 8
 
-typedef enum { ATTR_INT, ATTR_INTS, ATTR_FLOAT, ATTR_WORD, ATTR_DTYPE, ATTR_CONSTANT } AttrKind;
+typedef enum { ATTR_INT, ATTR_INTS, ATTR_FLOAT, ATTR_WORD, ATTR_DTYPE, ATTR_TEXT, ATTR_CONSTANT } AttrKind;
 
 struct Constant;
 
@@ -22,6 +22,7 @@ typedef struct {
   double f;          /* ATTR_FLOAT */
   int n;             /* ATTR_INTS */
   const int64_t *ints;
+  const char *text;          /* ATTR_TEXT, interned */
   struct Constant *constant; /* ATTR_CONSTANT: printed @name */
 } Attr;
 
@@ -34,7 +35,7 @@ typedef struct {
   AttrLen len;
   bool required;
   double fill; /* default: the number, or what each of the ints is, or the number of the word */
-  const char *words; /* ATTR_WORD: those allowed, parted by '|' */
+  const char *words; /* ATTR_WORD: those allowed, parted by '|'; ATTR_TEXT: the default */
 } AttrDef;
 
 /* roles: the letters of the operand's logical axes, '*' for the spatial ones (W, HW, DHW by the op's rank): "NC*" data,

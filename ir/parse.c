@@ -238,6 +238,7 @@ static bool parse_attr_value(Parser *p, Op *op, int index) {
   int64_t i, ints[MAX_INTS];
   double f;
   int n;
+  const char *text;
   Constant *constant;
   switch (def->kind) {
   case ATTR_INT:
@@ -259,6 +260,11 @@ static bool parse_attr_value(Parser *p, Op *op, int index) {
     return parse_attr_word(lex, op, def);
   case ATTR_DTYPE:
     return parse_attr_dtype(lex, op, def);
+  case ATTR_TEXT:
+    if (!(text = lex_string(lex, "a text in quotes")))
+      return false;
+    op_set_text(p->ctx, op, def->name, text);
+    return true;
   case ATTR_CONSTANT:
     if (!parse_constant_ref(p, &constant))
       return false;

@@ -216,6 +216,8 @@ static bool is_default(const OpDef *def, const AttrDef *attr, const Attr *value)
       if ((double)value->ints[k] != attr->fill)
         return false;
     return value->n == (attr->len == LEN_SPATIAL ? def->spatial : attr->len == LEN_2SPATIAL ? 2 * def->spatial : 0);
+  case ATTR_TEXT:
+    return strcmp(value->text, attr->words) == 0;
   case ATTR_CONSTANT:
     return false;
   }
@@ -245,6 +247,9 @@ static void print_attr(Str *out, const AttrDef *def, const Attr *attr) {
     return;
   case ATTR_DTYPE:
     str_put(out, dtype_name((DType)attr->i));
+    return;
+  case ATTR_TEXT:
+    str_put_quoted(out, attr->text);
     return;
   case ATTR_CONSTANT:
     print_symbol_name(out, attr->constant->name);

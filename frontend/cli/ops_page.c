@@ -8,7 +8,7 @@
 /* ---- rows of weft's ops ---- */
 
 const char *attr_describe(Ctx *ctx, const OpDef *def, const AttrDef *a) {
-  static const char *const kinds[] = {"int", "ints", "float", "word", "type", "constant"};
+  static const char *const kinds[] = {"int", "ints", "float", "word", "type", "text", "constant"};
   Str s = str_new(ctx->arena);
   str_printf(&s, "%s: %s", a->name, kinds[a->kind]);
   if (a->kind == ATTR_INTS && a->len != LEN_ANY)
@@ -17,6 +17,8 @@ const char *attr_describe(Ctx *ctx, const OpDef *def, const AttrDef *a) {
     str_put(&s, ", required");
   else if (a->kind == ATTR_WORD)
     str_printf(&s, " = %.*s, of %s", (int)strcspn(a->words, "|"), a->words, a->words);
+  else if (a->kind == ATTR_TEXT)
+    str_printf(&s, " = \"%s\"", a->words);
   else if (a->kind == ATTR_INTS && a->len == LEN_ANY)
     str_put(&s, " = []");
   else
