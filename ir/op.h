@@ -8,7 +8,7 @@
 
 #include "ir/scalar.h"
 
-#define OP_MAX_OPERANDS 4 /* of a row; where the last one is variadic an op may have any number */
+#define OP_MAX_OPERANDS 9 /* of a row; where the last one is variadic an op may have any number */
 #define OP_MAX_ATTRS 8
 
 typedef enum { ATTR_INT, ATTR_INTS, ATTR_FLOAT, ATTR_WORD, ATTR_DTYPE, ATTR_TEXT, ATTR_CONSTANT } AttrKind;
