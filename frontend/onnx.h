@@ -108,8 +108,8 @@ const OnnxRow *onnx_rows(size_t *n);
 /* What is taken of an operator, where that is not all; NULL where it is. */
 const char *onnx_note(const char *type);
 
-/* ---- onnx_node.c: for the functions of operators. After a fault n->failed is set and values are NULL, empty or the
- * default, which all of these take. ---- */
+/* ---- onnx_node.c, onnx_attrs.c: for the functions of operators. After a fault n->failed is set and values are NULL,
+ * empty or the default, which all of these take. ---- */
 
 bool node_error(ImportNode *n, Status status, const char *fmt, ...) WEFT_PRINTF(3, 4);
 
@@ -127,6 +127,19 @@ typedef struct {
 } Ints;
 /* n >= 0: it must have so many. */
 Ints node_ints(ImportNode *n, const char *name, int count);
+typedef struct {
+  bool given;
+  int n;
+  const double *v;
+} Floats;
+typedef struct {
+  bool given;
+  int n;
+  const char *const *v; /* interned */
+} Texts;
+Floats node_floats(ImportNode *n, const char *name);
+const char *node_text(ImportNode *n, const char *name); /* interned; NULL where absent */
+Texts node_texts(ImportNode *n, const char *name);
 int64_t node_required_int(ImportNode *n, const char *name);
 DType node_dtype(ImportNode *n, int64_t number, const char *what);
 /* Reports attributes that no call has asked for. */
@@ -145,11 +158,6 @@ const Tensor *node_known(const ImportNode *n, const Value *v);
 const Tensor *node_need_known(ImportNode *n, int k, const char *what);
 /* The same as integers of rank 0 or 1, and as floats. */
 Ints node_known_ints(ImportNode *n, int k, const char *what);
-typedef struct {
-  bool given;
-  int n;
-  const double *v;
-} Floats;
 Floats node_known_floats(ImportNode *n, int k, const char *what);
 /* Of one number; 0 where it is omitted or after reporting. */
 double node_known_number(ImportNode *n, int k, const char *what);
