@@ -189,7 +189,7 @@ static bool read_numbers(Expander *x, Numbers *n) {
 
 /* Fills in what the other extents of a reshape leave. False after reporting that they do not divide. */
 static bool resolve_rest(Expander *x, const Value *data, Numbers *n) {
-  if (n->rest < 0)
+  if (n->rest < 0 || !data)
     return true;
   int64_t all = expr_value(type_elements(x->ctx, data->type)), others = 1;
   for (int k = 0; k < n->n; k++)
@@ -269,21 +269,24 @@ static bool read_along(Expander *x, Value **out) {
 static bool finish_call(Expander *x, const OpDef *def, Value *const *operands, int n, Value **out) {
   Value *present = NULL;
   int n_present = 0;
+  bool lacks = false; /* an operand that the op needs */
   for (int k = 0; k < n; k++)
     if (operands[k]) {
       present = operands[k];
       n_present++;
+    } else {
+      lacks = lacks || !op_operand(def, k)->optional;
     }
   Op *made = op_create(x->ctx, def, operands, n, x->op->loc);
   if (!read_attrs(x, made))
     return false;
-  if (!(def->traits & OP_ELEMENTWISE))
-    *out = op_finish(x->m, x->f, made, x->before, NULL, NULL);
-  else if (n_present < n)
-    *out = n_present == 1 ? present : NULL;
-  else
-    *out = build_elementwise(x->m, x->f, made, x->before, NULL, -1);
-  return *out || n_present == 0;
+  if (lacks) {
+    *out = (def->traits & OP_ELEMENTWISE) && n_present == 1 ? present : NULL;
+    return true;
+  }
+  *out = (def->traits & OP_ELEMENTWISE) ? build_elementwise(x->m, x->f, made, x->before, NULL, -1)
+                                        : op_finish(x->m, x->f, made, x->before, NULL, NULL);
+  return *out;
 }
 
 static bool read_call(Expander *x, const char *name, Value **out) {
