@@ -61,7 +61,7 @@ static inline Tensor *run_op(Module *m, const Tensor *const *in, Tensor **interp
   ck_assert_msg(pipeline_parse(ctx, &all_passes, passes, &pipeline) &&
                     pipeline_run(&unit, &all_passes, &pipeline, &options, &log),
                 "%s", diag_text(ctx->diags, false));
-  const void *storage[4];
+  const void *storage[OP_MAX_OPERANDS];
   for (size_t k = 0; k < m->main->params.len; k++) {
     const Type *type = m->main->params.data[k]->type;
     void *s = arena_alloc(ctx->arena, (size_t)type_bytes(type));
