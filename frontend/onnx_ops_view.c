@@ -240,8 +240,18 @@ static Value *slice(ImportNode *n, Value *x, Ints begins, Ints ends, Ints axes, 
 }
 
 Value *node_slice(ImportNode *n, Value *x, int axis, int64_t begin, int64_t end) {
-  int64_t along = axis;
-  return slice(n, x, (Ints){true, 1, &begin}, (Ints){true, 1, &end}, (Ints){true, 1, &along}, (Ints){0});
+  int64_t where = axis;
+  if (n->failed || (begin == 0 && end == node_extent(x, axis)))
+    return x;
+  return slice(n, x, (Ints){true, 1, &begin}, (Ints){true, 1, &end}, (Ints){true, 1, &where}, (Ints){0});
+}
+
+Value *node_concat(ImportNode *n, Value *const *parts, int count, int axis) {
+  if (count == 1)
+    return parts[0];
+  Op *op = node_op(n, OP_CONCAT, parts, count);
+  op_set_int(op, "axis", axis);
+  return node_finish(n, op);
 }
 
 bool onnx_slice(ImportNode *n) {
@@ -293,12 +303,10 @@ bool onnx_split(ImportNode *n) {
   if (!n->failed && (!fits || sum != node_extent(x, axis)))
     return node_error(n, WEFT_MALFORMED, "'split' has %d sizes, in all %lld, expected %d for axis %d of %s %s", sizes.n,
                       (long long)sum, count, axis, node_in_text(n, 0), type_text(n->im->ctx, x->type));
-  int64_t begin = 0, where = axis;
+  int64_t begin = 0;
   for (int k = 0; k < count && !n->failed; k++) {
-    int64_t end = begin + sizes.v[k];
-    Value *part = slice(n, x, (Ints){true, 1, &begin}, (Ints){true, 1, &end}, (Ints){true, 1, &where}, (Ints){0});
-    node_result(n, k, part);
-    begin = end;
+    node_result(n, k, node_slice(n, x, axis, begin, begin + sizes.v[k]));
+    begin += sizes.v[k];
   }
   return !n->failed;
 }
@@ -308,9 +316,7 @@ bool onnx_concat(ImportNode *n) {
   for (int k = 0; k < n->n_inputs; k++)
     parts[k] = node_in(n, k);
   int axis = node_axis(n, node_required_int(n, "axis"), node_rank(parts[0]), "axis");
-  Op *op = node_op(n, OP_CONCAT, parts, n->n_inputs);
-  op_set_int(op, "axis", axis);
-  return node_result(n, 0, node_finish(n, op));
+  return node_result(n, 0, node_concat(n, parts, n->n_inputs, axis));
 }
 
 /* ---- blocks of pixels as channels ---- */
