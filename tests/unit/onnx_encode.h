@@ -98,6 +98,22 @@ static inline Str attr_text(Ctx *ctx, const char *name, const char *v) {
   put_int(&s, 20, 3);
   return s;
 }
+static inline Str attr_texts(Ctx *ctx, const char *name, const char *const *v, int n) {
+  Str s = str_new(ctx->arena);
+  put_text(&s, 1, name);
+  for (int k = 0; k < n; k++)
+    put_text(&s, 9, v[k]);
+  put_int(&s, 20, 8);
+  return s;
+}
+static inline Str attr_floats(Ctx *ctx, const char *name, const float *v, int n) {
+  Str s = str_new(ctx->arena);
+  put_text(&s, 1, name);
+  for (int k = 0; k < n; k++)
+    put_float(&s, 7, v[k]);
+  put_int(&s, 20, 6);
+  return s;
+}
 static inline Str attr_ints(Ctx *ctx, const char *name, const int64_t *v, int n) {
   Str s = str_new(ctx->arena);
   put_text(&s, 1, name);
