@@ -30,6 +30,11 @@ Value *node_concat(ImportNode *n, Value *const *parts, int count, int axis);
 /* Extents of v; room for WEFT_MAX_RANK. */
 void node_shape(const Value *v, int64_t *shape);
 
+/* ---- onnx_ops_pad.c ---- */
+
+/* The value of operand k, a known scalar; 0 where it is omitted. */
+double node_known_scalar(ImportNode *n, int k, const char *what);
+
 /* ---- onnx_ops_math.c ---- */
 
 Value *node_cast(ImportNode *n, Value *x, DType to); /* NULL for NULL */
