@@ -24,16 +24,10 @@ Value *node_along(ImportNode *n, Value *x, int axis, int rank);
 Value *node_slice(ImportNode *n, Value *x, int axis, int64_t begin, int64_t end);
 /* A view of the content in a tensor of this shape, all elements v. */
 Value *node_filled(ImportNode *n, DType dtype, double v, const int64_t *shape, int rank);
-/* x[begin : end] along an axis. */
-Value *node_slice(ImportNode *n, Value *x, int axis, int64_t begin, int64_t end);
+/* The parts one after the other along an axis. */
 Value *node_concat(ImportNode *n, Value *const *parts, int count, int axis);
 /* Extents of v; room for WEFT_MAX_RANK. */
 void node_shape(const Value *v, int64_t *shape);
-
-/* ---- onnx_ops_pad.c ---- */
-
-/* The value of operand k, a known scalar; 0 where it is omitted. */
-double node_known_scalar(ImportNode *n, int k, const char *what);
 
 /* ---- onnx_ops_math.c ---- */
 

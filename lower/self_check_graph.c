@@ -75,7 +75,7 @@ static const Op *first_wrong(const SelfCheck *c, const Function *f, const Tensor
   return NULL;
 }
 
-static const char *op_text(Ctx *ctx, const Op *op) {
+static const char *printed_op(Ctx *ctx, const Op *op) {
   Str s = str_new(ctx->arena);
   op_print(&s, op);
   return s.data;
@@ -88,7 +88,7 @@ static void add_made(const SelfCheck *c, const Op *op, Str *out) {
     if (!v || !v->def || function_find_value(c->before, v->name))
       continue;
     add_made(c, v->def, out);
-    str_printf(out, "%s%s", out->len ? "\n" : "", op_text(c->ctx, v->def));
+    str_printf(out, "%s%s", out->len ? "\n" : "", printed_op(c->ctx, v->def));
   }
 }
 
@@ -118,12 +118,12 @@ static void describe_op(const SelfCheck *c, CheckFault *fault, const Op *op) {
   Ctx *ctx = c->ctx;
   fault->op = op->result->name;
   fault->loc = op->loc;
-  fault->after = op_text(ctx, op);
+  fault->after = printed_op(ctx, op);
   fault->layouts = check_layouts_text(ctx, op);
   const Value *was = c->before ? function_find_value(c->before, op->result->name) : NULL;
   if (was && was->def) {
     const char *layouts = check_layouts_text(ctx, was->def);
-    fault->before = op_text(ctx, was->def);
+    fault->before = printed_op(ctx, was->def);
     if (strcmp(layouts, fault->layouts) != 0)
       fault->layouts = arena_printf(ctx->arena, "%s; before: %s", fault->layouts, layouts);
   }
