@@ -126,7 +126,7 @@ static bool build_graph(OnnxImport *im) {
 
 /* What was needed to compute shapes only. */
 static bool drop_dead(OnnxImport *im) {
-  Unit unit = {im->ctx, im->module, NULL};
+  Unit unit = {.ctx = im->ctx, .module = im->module};
   Pipeline pipeline = {0};
   Str log = str_new(im->ctx->arena);
   PipelineOptions options = {0};

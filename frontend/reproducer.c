@@ -107,7 +107,7 @@ const char *reproducer_write(Ctx *ctx, const SelfCheck *check, const char *dir, 
 /* ---- passes ---- */
 
 bool reproducer_passes_fail(void *env, Ctx *ctx, Module *candidate) {
-  Unit unit = {ctx, candidate, NULL};
+  Unit unit = {.ctx = ctx, .module = candidate};
   SelfCheck *check = self_check_start(&unit, (SelfCheckOptions){.seed = SELF_CHECK_SEED});
   if (!check)
     return false;

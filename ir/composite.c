@@ -401,7 +401,7 @@ const Type *composite_infer(Ctx *ctx, const Op *op) {
 void composite_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {
   (void)ctx;
   plan->result = op->operands[0]->type->rank == op->result->type->rank ? plan->operand[0] : plan->result;
-  plan->why = "follows its first operand";
+  plan->why = "follows %";
 }
 
 void composite_eval(Ctx *ctx, const Op *op, const Tensor *const *in, Tensor *out) {

@@ -5,6 +5,7 @@ LayoutPlan layout_plan_of(Ctx *ctx, const Op *op) {
   LayoutPlan plan = {.result = op->result->type->layout};
   plan.constant = ARENA_ARRAY(ctx->arena, bool, op->n_operands);
   plan.operand = ARENA_ARRAY(ctx->arena, const Layout *, op->n_operands);
+  plan.reads = ARENA_ARRAY(ctx->arena, const char *, op->n_operands);
   for (int k = 0; k < op->n_operands; k++) {
     const Value *v = op->operands[k];
     plan.operand[k] = v ? v->type->layout : NULL;

@@ -16,7 +16,9 @@ typedef struct LayoutPlan {
   /* in: as they are now; out: as the op is to read them */
   const Layout **operand;
   const Layout *result;
-  const char *why; /* out: one clause for explanations, e.g. "follows data", static or interned */
+  const char *why; /* out: one clause for explanations, "follows %"; '%' stands for operand `leader` */
+  int leader;
+  const char **reads; /* out: why operand k is read in another layout than it had, where `why` does not say it */
 } LayoutPlan;
 
 /* The plan of an op as it stands, without wishes. */

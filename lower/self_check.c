@@ -137,7 +137,7 @@ void check_set_graph(SelfCheck *c, const Function *f, const Tensor **values) {
 static Module *expanded_copy(SelfCheck *c, const Module *m) {
   Module *copy = module_create(c->ctx, m->file, m->name);
   copy->main = function_clone(c->ctx, m->main);
-  Unit unit = {c->ctx, copy, NULL};
+  Unit unit = {.ctx = c->ctx, .module = copy};
   PassRegistry registry = {(const Pass *const[]){graph_passes}, 1, NULL, NULL};
   const Pass *expand = pass_find(&registry, "expand-composites");
   return expand->run(&unit, NULL, 0) ? copy : NULL;

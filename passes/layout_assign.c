@@ -2,6 +2,7 @@
 #include "passes/layout_assign.h"
 
 #include "ir/fault.h"
+#include "passes/layout_explain.h"
 
 static Constant *constant_of(const Value *v) {
   return v->def && v->def->def->code == OP_CONSTANT ? op_attr(v->def, "value")->constant : NULL;
@@ -91,6 +92,7 @@ static bool assign_op(Assign *a, Op *op, const LayoutWish *wishes, int n, const 
   op->def->layout(unit->ctx, op, &plan);
   if (chosen)
     plan.why = "auto: least cost";
+  layout_note_plan(unit, op, &plan);
   for (int k = 0; k < op->n_operands; k++)
     if (op->operands[k] && !(op->operands[k] = in_layout(a, op, op->operands[k], plan.operand[k])))
       return false;
@@ -124,6 +126,8 @@ static bool absorb_copies(const Assign *a) {
       continue;
     if (!same && !set_layout(unit, v, op->result->type->layout))
       return false;
+    if (!same)
+      layout_note_direct(unit, v);
     uses[v->id] += uses[op->result->id] - 1;
     value_replace_uses(f, op->result, v);
     op_erase(f, op);

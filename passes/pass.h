@@ -14,6 +14,7 @@ typedef struct {
   Ctx *ctx;
   Module *module;
   struct LoopProgram *loops;
+  VEC(struct LayoutReason *) reasons; /* by value id, NULL or absent: none; see layout_explain.h */
 } Unit;
 
 typedef struct {

@@ -69,7 +69,6 @@ static const OptionRow rows[] = {
 static const FutureOption future[] = {{"gpu", true},
                                       {"offload", true},
                                       {"tune", false},
-                                      {"explain-layout", false},
                                       {0}};
 
 static const CommandSpec spec = {

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "passes/layout_explain.h"
+
 const BuildOptions build_defaults = {.cpu = "native", .layout = "auto", .prefix = "weft_model"};
 
 static bool unsupported_value(Ctx *ctx, const char *option, const char *value, const char *works) {
@@ -105,6 +107,12 @@ bool set_verbose(Ctx *ctx, void *options, const char *value) {
   return true;
 }
 
+bool set_explain_layout(Ctx *ctx, void *options, const char *value) {
+  (void)ctx, (void)value;
+  ((BuildOptions *)options)->explain_layout = true;
+  return true;
+}
+
 const CpuTarget *build_cpu(Ctx *ctx, const BuildOptions *options) {
   return cpu_target_find(ctx, options->cpu);
 }
@@ -166,9 +174,11 @@ static bool build(Ctx *ctx, const BuildOptions *options, Module *module, bool lo
     po.check = self_check_pass;
     po.check_env = check;
   }
-  *unit = (Unit){ctx, module, NULL};
+  *unit = (Unit){.ctx = ctx, .module = module};
   Str log = str_new(ctx->arena);
   bool ok = pipeline_run(unit, &all_passes, &pipeline, &po, &log);
+  if (ok && options->explain_layout)
+    layout_explain(&log, unit);
   if (log.len)
     fputs(log.data, stderr);
   return ok && !dump.failed;
@@ -180,7 +190,7 @@ bool build_unit(Ctx *ctx, const BuildOptions *options, Module *module, bool lowe
 
 SelfCheck *build_checked(Ctx *ctx, const BuildOptions *options, Module *module, SelfCheckOptions check, Unit *unit) {
   const CpuTarget *cpu = build_cpu(ctx, options);
-  *unit = (Unit){ctx, module, NULL};
+  *unit = (Unit){.ctx = ctx, .module = module};
   SelfCheck *c = cpu ? self_check_start(unit, check) : NULL;
   if (!c)
     return NULL;

@@ -13,7 +13,7 @@ typedef struct {
   ImportOptions import; /* sizes that the model leaves open */
   const char *cpu, *layout, *prefix, *dump_dir;
   int64_t threads;
-  bool time_passes, verbose;
+  bool time_passes, verbose, explain_layout;
 } BuildOptions;
 
 extern const BuildOptions build_defaults;
@@ -29,11 +29,14 @@ bool set_precision(Ctx *ctx, void *options, const char *value);
 bool set_dump_dir(Ctx *ctx, void *options, const char *value);
 bool set_time_passes(Ctx *ctx, void *options, const char *value);
 bool set_verbose(Ctx *ctx, void *options, const char *value);
+bool set_explain_layout(Ctx *ctx, void *options, const char *value);
 
 #define BUILD_OPTION_ROWS                                                                                              \
   {"cpu", "NAME", "CPU to compile for: native (default), x86-64-v2, -v3, -v4, or a name of `weft targets`", set_cpu},  \
       {"layout", "WISHES", "auto (default), keep, OP=DATA[:KERNEL[:OUT]],...: '*=NHWC', conv2d_transpose=NHWC:HWIO", \
        set_layout},                                                                                                    \
+      {"explain-layout", NULL, "say on standard error which layout each op has, why, and what is copied for it",       \
+       set_explain_layout},                                                                                            \
       {"shape", "NAME=1x3x320x480", "sizes of an input that the model leaves open; or NAME=N of a dimension", set_shape}, \
       {"precision", "TYPE", "f32", set_precision},                                                                     \
       {"dump-dir", "DIR", "write the text after each stage to DIR", set_dump_dir},                                     \

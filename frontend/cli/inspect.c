@@ -33,7 +33,7 @@ static const OptionRow rows[] = {
     {0},
 };
 
-static const FutureOption future[] = {{"explain-layout", false}, {0}};
+static const FutureOption future[] = {{0}};
 
 static const CommandSpec spec = {
     "inspect",
@@ -43,8 +43,10 @@ static const CommandSpec spec = {
     "shared object (which has totals only). Bytes are an estimate: each element that a nest reads or writes, once.",
     rows,
     future,
-    "  weft inspect model.yaml --layout '*=NHWC' --html model.html\n  weft inspect model.onnx --shape x=1x3x320x480\n  weft inspect "
-    "model.so\n",
+    "  weft inspect model.yaml --layout '*=NHWC' --explain-layout\n"
+    "  weft inspect model.yaml --layout '*=NHWC' --html model.html\n"
+    "  weft inspect model.onnx --shape x=1x3x320x480\n"
+    "  weft inspect model.so\n",
     1,
     1};
 

@@ -135,7 +135,7 @@ static void describe_port(json_t *list, const char *name, const Type *type, cons
 
 static bool open_reference(Runnable *r, Module *module) {
   Ctx *ctx = r->ctx;
-  Unit unit = {ctx, module, NULL};
+  Unit unit = {.ctx = ctx, .module = module};
   Pipeline pipeline = {0};
   Str log = str_new(ctx->arena);
   PipelineOptions po = {.verify_each = true};
@@ -247,8 +247,12 @@ static bool check_compiled(Ctx *ctx, const BuildOptions *o, const char *path) {
 Runnable *runnable_open(Ctx *ctx, const BuildOptions *options, const char *path, bool interp) {
   Runnable *r = ARENA_NEW(ctx->arena, Runnable);
   r->ctx = ctx;
-  bool ok;
-  if (is_shared_object(path)) {
+  bool ok, shared = is_shared_object(path);
+  if (options->explain_layout && (shared || interp)) {
+    ok = diag_error(ctx->diags, WEFT_USAGE, (Loc){.file = path},
+                    "--explain-layout: %s has no layouts to explain; give a model and --target cpu",
+                    shared ? "a shared object" : "the reference evaluation");
+  } else if (shared) {
     ok = interp ? diag_error(ctx->diags, WEFT_USAGE, (Loc){.file = path},
                              "a shared object has no graph left to evaluate; give the model")
                 : check_compiled(ctx, options, path) && open_shared(r, options, path);

@@ -8,10 +8,11 @@
 #include "lower/loop.h"
 #include "lower/loop_passes.h"
 #include "lower/self_check.h"
+#include "passes/layout_explain.h"
 
 typedef struct {
   const char *passes, *out, *print_before, *print_after;
-  bool print_after_all, no_verify, time_passes, list, check_each;
+  bool print_after_all, no_verify, time_passes, explain_layout, list, check_each;
 } OptOptions;
 
 static bool set_passes(Ctx *ctx, void *options, const char *value) {
@@ -72,6 +73,12 @@ static bool set_opt_time(Ctx *ctx, void *options, const char *value) {
   return true;
 }
 
+static bool set_opt_explain(Ctx *ctx, void *options, const char *value) {
+  (void)ctx, (void)value;
+  ((OptOptions *)options)->explain_layout = true;
+  return true;
+}
+
 static bool set_list(Ctx *ctx, void *options, const char *value) {
   (void)ctx, (void)value;
   ((OptOptions *)options)->list = true;
@@ -88,11 +95,13 @@ static const OptionRow rows[] = {
     {"no-verify-each", NULL, "only check what is read and what is written", set_no_verify},
     {"check-each", NULL, "evaluate on random inputs after each pass; exit 1 where a result changed", set_check_each},
     {"time-passes", NULL, "print the time of each pass to standard error", set_opt_time},
+    {"explain-layout", NULL, "say on standard error which layout each op has, why, and what is copied for it",
+     set_opt_explain},
     {"list-passes", NULL, "list the passes", set_list},
     {0},
 };
 
-static const FutureOption future[] = {{"explain-layout", false}, {0}};
+static const FutureOption future[] = {{0}};
 
 static const CommandSpec spec = {
     NULL,
@@ -143,6 +152,8 @@ static bool run_passes(Ctx *ctx, const OptOptions *o, Unit *unit, const Pipeline
   bool ok = pipeline_run(unit, &all_passes, pipeline, &po, &log);
   if (check)
     self_check_print(&log, check);
+  if (ok && o->explain_layout)
+    layout_explain(&log, unit);
   *differs = check && self_check_fault(check);
   fputs(log.data, stderr);
   return ok;
@@ -155,6 +166,9 @@ static bool opt(Ctx *ctx, const OptOptions *o, const char *path, bool *differs) 
     return false;
   if (!read_unit(ctx, path, &unit) || !all_passes.verify(&unit))
     return false;
+  if (o->explain_layout && unit.loops)
+    return diag_error(ctx->diags, WEFT_USAGE, (Loc){.file = path},
+                      "--explain-layout: loop nests have no layouts left to explain; give the graph");
   if (!run_passes(ctx, o, &unit, &pipeline, differs) || !all_passes.verify(&unit))
     return false;
   Str text = str_new(ctx->arena);

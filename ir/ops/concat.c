@@ -37,7 +37,8 @@ void concat_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {
     if (!expr_is_const(op->operands[k]->type->dims[axis], &extent) || extent % block != 0)
       within[axis] = true;
   plan->result = layout_unsplit_axes(ctx, layout, within);
-  plan->why = "follows its parts";
+  plan->why = "follows %";
+  plan->leader = leader;
 }
 
 void concat_eval(Ctx *ctx, const Op *op, const Tensor *const *in, Tensor *out) {

@@ -101,7 +101,8 @@ const Type *conv_result(Ctx *ctx, const Op *op, const Dim *dims) {
 
 /* Data and result have the same logical axes N, C, spatial: the data's digits, translated by roles, are themselves. */
 void conv_plan(Ctx *ctx, const Op *op, LayoutPlan *plan, const int *kernel_perm) {
-  plan->why = "as its data is";
+  plan->why = "follows %";
+  plan->leader = CONV_DATA;
   if (plan->wish_data) {
     plan->operand[CONV_DATA] = plan->wish_data;
     plan->why = "as wished";
@@ -111,10 +112,13 @@ void conv_plan(Ctx *ctx, const Op *op, LayoutPlan *plan, const int *kernel_perm)
     plan->result = plan->wish_out;
     plan->why = "as wished";
   }
-  if (plan->wish_kernel)
+  if (plan->wish_kernel) {
     plan->operand[CONV_KERNEL] = plan->wish_kernel;
-  else if (plan->constant[CONV_KERNEL])
+    plan->reads[CONV_KERNEL] = "as wished";
+  } else if (plan->constant[CONV_KERNEL]) {
     plan->operand[CONV_KERNEL] = layout_permutation(ctx, op->def->spatial + 2, kernel_perm);
+    plan->reads[CONV_KERNEL] = "as its inner loop reads it";
+  }
 }
 
 int64_t conv_tap_count(const ConvNumbers *c) {

@@ -50,15 +50,18 @@ void elementwise_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {
     if (!plan->constant[k] && !is_broadcast(op->operands[k]))
       leader = k;
   const Layout *layout = plan->operand[leader < 0 ? 0 : leader];
-  plan->why = leader < 0 ? "nothing to follow: as the first operand is" : "follows its operand";
+  plan->leader = leader < 0 ? 0 : leader;
+  plan->why = leader < 0 ? "as % is, with no computed operand to follow" : "follows %";
   if (plan->wish_data) {
     layout = plan->wish_data;
     plan->why = "as wished";
   }
   plan->result = plan->wish_out ? plan->wish_out : layout_with_pad(ctx, layout, PAD_ANY);
   for (int k = 0; k < op->def->n_operands; k++)
-    if (!is_broadcast(op->operands[k]) && (plan->constant[k] || plan->wish_data))
+    if (!is_broadcast(op->operands[k]) && (plan->constant[k] || plan->wish_data)) {
       plan->operand[k] = layout_with_pad(ctx, layout, PAD_ANY);
+      plan->reads[k] = plan->wish_data ? NULL : "as the result is";
+    }
 }
 
 /* Attributes are numbers of the op's element type; one that is an element type itself is the result's. */

@@ -41,7 +41,8 @@ void gather_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {
       perm[n++] = axis + j;
   }
   plan->result = layout_permutation(ctx, n, perm);
-  plan->why = "follows its data";
+  plan->why = "follows %";
+  plan->leader = GATHER_DATA;
 }
 
 void gather_eval(Ctx *ctx, const Op *op, const Tensor *const *in, Tensor *out) {

@@ -41,8 +41,10 @@ void matmul_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {
   int rank = op->result->type->rank;
   const Layout *row_major = layout_row_major(ctx, rank);
   bool often = op->operands[MATMUL_A]->type->dims[rank - 2]->lo >= ENOUGH_ROWS;
-  if (plan->constant[MATMUL_B] || (often && layout_innermost_axis(plan->operand[MATMUL_B]) != rank - 1))
+  if (plan->constant[MATMUL_B] || (often && layout_innermost_axis(plan->operand[MATMUL_B]) != rank - 1)) {
     plan->operand[MATMUL_B] = row_major;
+    plan->reads[MATMUL_B] = "as its inner loop reads it";
+  }
   plan->result = row_major;
   plan->why = "row-major: vectors along its last axis";
 }

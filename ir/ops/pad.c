@@ -51,7 +51,7 @@ void pad_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {
   for (int k = 0; k < op->result->type->rank; k++)
     changed[k] = op->result->type->dims[k] != op->operands[0]->type->dims[k];
   plan->result = layout_unsplit_axes(ctx, layout_with_pad(ctx, plan->operand[0], PAD_ANY), changed);
-  plan->why = "follows its operand";
+  plan->why = "follows %";
 }
 
 /* The index read along an axis of extent d, -1: the value. */

@@ -48,7 +48,7 @@ void reduce_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {
     digits[n++] = (Digit){number[d.axis], reduced[d.axis] ? 1 : d.div, d.size};
   }
   plan->result = layout_get(ctx, rank, digits, n, PAD_ANY);
-  plan->why = "as its operand is, without the reduced axes";
+  plan->why = "follows %, without the reduced axes";
 }
 
 void reduce_eval(Ctx *ctx, const Op *op, const Tensor *const *in, Tensor *out) {

@@ -63,7 +63,8 @@ const Type *resample_infer(Ctx *ctx, const Op *op) {
 void resample_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {
   (void)op;
   plan->result = layout_with_pad(ctx, plan->operand[RESAMPLE_DATA], PAD_ANY);
-  plan->why = "as its data is";
+  plan->why = "follows %";
+  plan->leader = RESAMPLE_DATA;
 }
 
 /* The index in row o, column t of the table, or -1 after reporting. */

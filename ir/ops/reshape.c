@@ -97,7 +97,7 @@ void reshape_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {
   plan->why = "its logical order of elements";
   if (layout_is_permutation(x->layout) && same_axes(x, result, perm)) {
     plan->result = layout_permutation(ctx, result->rank, perm);
-    plan->why = "the same memory with its axes renamed";
+    plan->why = "the memory of % with its axes renamed";
   }
 }
 

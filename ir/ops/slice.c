@@ -101,7 +101,7 @@ void slice_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {
   for (int k = 0; k < op->result->type->rank; k++)
     changed[k] = op->result->type->dims[k] != op->operands[0]->type->dims[k];
   plan->result = layout_unsplit_axes(ctx, layout_with_pad(ctx, plan->operand[0], PAD_ANY), changed);
-  plan->why = "follows its operand";
+  plan->why = "follows %";
 }
 
 void slice_view_index(Ctx *ctx, const Op *op, const Expr *const *result, const Expr **operand) {

@@ -33,7 +33,7 @@ void transpose_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {
   for (int k = 0; k < perm->n; k++)
     axes[k] = (int)perm->ints[k];
   plan->result = layout_permute_axes(ctx, layout_with_pad(ctx, plan->operand[0], PAD_ANY), axes);
-  plan->why = "the same memory with its axes renamed";
+  plan->why = "the memory of % with its axes renamed";
 }
 
 void transpose_view_index(Ctx *ctx, const Op *op, const Expr *const *result, const Expr **operand) {

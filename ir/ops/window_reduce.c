@@ -101,7 +101,7 @@ const Type *window_reduce_infer(Ctx *ctx, const Op *op) {
 
 void window_reduce_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {
   (void)op;
-  plan->why = plan->wish_data || plan->wish_out ? "as wished" : "as its data is";
+  plan->why = plan->wish_data || plan->wish_out ? "as wished" : "follows %";
   if (plan->wish_data)
     plan->operand[0] = plan->wish_data;
   plan->result = plan->wish_out ? plan->wish_out : layout_with_pad(ctx, plan->operand[0], PAD_ANY);

@@ -94,12 +94,12 @@ class Tests:
             self.checks.check(all(f"\n  {c} " in r.out for c in COMMANDS), f"{words} lists the commands", r)
             self.checks.check(not any(c in r.out.split() for c in NOT_BUILT), f"{words}: nothing that is not built", r)
         options = {
-            "compile": "-o --emit --target --header --prefix --threads --cpu --layout --shape --precision --dump-dir --time-passes --check "
+            "compile": "-o --emit --target --header --prefix --threads --cpu --layout --explain-layout --shape --precision --dump-dir --time-passes --check "
                        "-v",
             "verify": "--input --random --output-dir --target --cpu --layout --shape --precision",
             "run": "--input --image --random --expect --rtol --atol --output-dir --output-image --repeat --batch --target --prefix --threads "
-                   "--cpu --layout --shape",
-            "inspect": "--dot --html --target --prefix --cpu --layout --shape", "import": "-o --shape -v", "ops": "--markdown", "passes": "", "targets": ""}
+                   "--cpu --layout --explain-layout --shape",
+            "inspect": "--dot --html --target --prefix --cpu --layout --explain-layout --shape", "import": "-o --shape -v", "ops": "--markdown", "passes": "", "targets": ""}
         for command in COMMANDS:
             r = self.succeed(command, "--help")
             shown = set(re.findall(r"^  (--?[a-z-]+)", r.out, re.MULTILINE))
@@ -155,6 +155,7 @@ class Tests:
                 self.refuse(2, [option], *run, option, number)
         for option, number in ("--random", "-1"), ("--random", "x"), ("--repeat", "0"), ("--repeat", "-3"):
             self.refuse(2, [option], *run, option, number)
+        self.refuse(2, ["tiny.yaml", "--explain-layout", "reference"], *run, "--target", "interp", "--explain-layout")
         self.refuse(2, ["'conv2'", "'conv2d'"], "ops", "conv2")
         self.refuse(2, ["--markdown", "'relu'"], "ops", "relu", "--markdown")
         self.refuse(2, [], "-", "--passes", "fuze", program=self.weft_opt)
@@ -280,6 +281,26 @@ class Tests:
             self.checks.check(constants in r.out, f"inspect {what}: constants", r)
         self.left()
 
+    def layouts(self):
+        """--explain-layout adds a table to stderr and changes nothing else; what it says relayouts move is what inspect
+        counts that their nests read and write."""
+        wish = ["--layout", "conv2d_transpose=NHWC"]
+        inspected = self.succeed("inspect", "tiny.yaml", *wish, "--explain-layout")
+        table = inspected.err
+        nests = re.findall(r"^ +\d+ +(\d+) +(\d+) +\S+ +relayout$", inspected.out, re.MULTILINE)
+        moved = re.search(r"^relayouts: (\d+), (\d+) bytes moved per run$", table, re.MULTILINE)
+        self.checks.check(table.startswith("layouts of tiny.yaml:") and moved and nests, "--explain-layout: a table", inspected)
+        self.checks.equal(moved and [int(n) for n in moved.groups()], [len(nests), sum(int(r) + int(w) for r, w in nests)],
+                          "--explain-layout: relayouts and their bytes are those of the nests")
+        self.checks.check(re.search(r"^  %t = conv2d_transpose .* NHWC, .* as wished", table, re.MULTILINE), "why: wished", table)
+        for command in ["compile", "tiny.yaml", "-o", "out.so"], ["compile", "tiny.yaml", "--emit", "graph"], [
+                "run", "tiny.yaml", "--random", "1"]:
+            plain, explained = self.succeed(*command, *wish), self.succeed(*command, *wish, "--explain-layout")
+            self.checks.equal((explained.out, explained.err), (plain.out, table), f"{command[0]} --explain-layout")
+        self.refuse_kept(2, "--explain-layout", "run", "out.so", "--random", "1", "--explain-layout")
+        self.refuse_kept(2, "--explain-layout", "inspect", "out.so", "--explain-layout")
+        self.left()
+
     def refuse_kept(self, status, word, *args):
         r = self.run(*args)
         self.checks.check(r.status == status and word in r.err.split("\n")[0] and r.out == "", f"{args}: status {status}", r)
@@ -337,6 +358,7 @@ def main():
         tests.missing()
         tests.differences()
         tests.inputs_and_outputs()
+        tests.layouts()
         tests.stages()
         tests.standard_output()
         return tests.checks.finish()

@@ -178,7 +178,7 @@ static bool run_case(Case *c, Tolerance tolerance) {
 
   const CpuTarget *cpu = random_cpu();
   str_printf(&c->text, " [%s]", cpu->name);
-  Unit unit = {ctx, c->m, NULL};
+  Unit unit = {.ctx = ctx, .module = c->m};
   Str log = str_new(ctx->arena);
   const char *text = arena_printf(ctx->arena, "fold-constants,dce,legalize,%slower{vector-bytes=%d,registers=%d},plan",
                                   between(0, 3) ? "fuse," : "", cpu->lower.vector_bytes, cpu->lower.registers);

@@ -53,7 +53,7 @@ static inline Tensor *evaluate_op(Module *m, const Tensor *const *in) {
 /* The result of the compiled function, for this machine; and where `interpreted` is not NULL, of its loops. */
 static inline Tensor *run_op(Module *m, const Tensor *const *in, Tensor **interpreted) {
   Ctx *ctx = m->ctx;
-  Unit unit = {ctx, m, NULL};
+  Unit unit = {.ctx = ctx, .module = m};
   Pipeline pipeline = {0};
   PipelineOptions options = {.verify_each = true};
   Str log = str_new(ctx->arena);

@@ -8,7 +8,7 @@
 
 /* Runs the passes; aborts with what they report. */
 static inline void run_passes(Module *m, const char *passes) {
-  Unit unit = {m->ctx, m, NULL};
+  Unit unit = {.ctx = m->ctx, .module = m};
   Pipeline pipeline = {0};
   PipelineOptions options = {.verify_each = true};
   Str log = str_new(m->ctx->arena);

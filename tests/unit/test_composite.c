@@ -142,7 +142,7 @@ static void expect_close(const Tensor *got, int64_t n, double tolerance) {
 }
 
 static void expand(Module *m) {
-  Unit unit = {m->ctx, m, NULL};
+  Unit unit = {.ctx = m->ctx, .module = m};
   Pipeline pipeline = {0};
   PipelineOptions options = {.verify_each = true};
   Str log = str_new(m->ctx->arena);

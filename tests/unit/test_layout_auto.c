@@ -115,7 +115,7 @@ START_TEST(small_graphs) {
   LayoutTarget target = {.lanes = 8};
   for (int k = 0; k < 30; k++) {
     int convolutions = (int)random_in(1, 7); /* with 7 the search no longer tries every choice */
-    Unit unit = {ctx, random_module(convolutions), NULL};
+    Unit unit = {.ctx = ctx, .module = random_module(convolutions)};
     LayoutCost cost, none = layout_choice_cost(&unit, NULL, 0, target, NULL);
     LayoutCost greedy = layout_choice_cost(&unit, NULL, 0, target, layout_greedy(&unit, NULL, 0, target));
     ck_assert_ptr_nonnull(layout_auto(&unit, NULL, 0, target, &cost));
@@ -133,7 +133,7 @@ START_TEST(never_more_bytes_than_greedy) {
   LayoutTarget target = {.lanes = 16};
   int moved = 0;
   for (int k = 0; k < 60; k++) {
-    Unit unit = {ctx, random_module((int)random_in(5, 14)), NULL};
+    Unit unit = {.ctx = ctx, .module = random_module((int)random_in(5, 14))};
     LayoutCost cost, none = layout_choice_cost(&unit, NULL, 0, target, NULL);
     LayoutCost greedy = layout_choice_cost(&unit, NULL, 0, target, layout_greedy(&unit, NULL, 0, target));
     const Layout **choice = layout_auto(&unit, NULL, 0, target, &cost);
@@ -155,7 +155,7 @@ START_TEST(estimate_and_assignment) {
   start_random(7);
   LayoutTarget target = {.lanes = 8};
   for (int k = 0; k < 40; k++) {
-    Unit unit = {ctx, random_module((int)random_in(2, 10)), NULL};
+    Unit unit = {.ctx = ctx, .module = random_module((int)random_in(2, 10))};
     LayoutCost cost;
     const Layout **choice = layout_auto(&unit, NULL, 0, target, &cost);
     ck_assert(layout_assign(&unit, NULL, 0, choice));

@@ -167,7 +167,7 @@ static void build(const Line *line, int list, int which) {
 }
 
 static bool lowers(Module *m) {
-  Unit unit = {ctx, m, NULL};
+  Unit unit = {.ctx = ctx, .module = m};
   Pipeline pipeline = {0};
   PipelineOptions pipeline_options = {.verify_each = true};
   Str log = str_new(ctx->arena);

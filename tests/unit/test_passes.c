@@ -14,7 +14,7 @@ static void teardown(void) {
 }
 
 static bool run_on(Module *m, const char *passes) {
-  Unit unit = {m->ctx, m, NULL};
+  Unit unit = {.ctx = m->ctx, .module = m};
   Pipeline pipeline = {0};
   PipelineOptions options = {.verify_each = true};
   Str log = str_new(m->ctx->arena);

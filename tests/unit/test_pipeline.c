@@ -86,7 +86,7 @@ static void parse_well(const char *text) {
 
 static const char *run(const char *text, PipelineOptions options, bool expected) {
   parse_well(text);
-  Unit unit = {g.ctx, g.m, NULL};
+  Unit unit = {.ctx = g.ctx, .module = g.m};
   Str log = str_new(g.ctx->arena);
   ck_assert_int_eq(pipeline_run(&unit, &registry, &pipeline, &options, &log), expected);
   return log.data;

@@ -152,7 +152,7 @@ START_TEST(out_of_range) {
   ck_assert_int_eq(diag_status(ctx->diags), WEFT_MALFORMED);
   ck_assert_msg(strstr(diag_text(ctx->diags, false), "is out of range: axis 0 of data has extent 4"), "%s",
                 diag_text(ctx->diags, false));
-  Unit unit = {ctx, m, NULL};
+  Unit unit = {.ctx = ctx, .module = m};
   Pipeline pipeline = {0};
   PipelineOptions options = {.verify_each = true};
   Str log = str_new(ctx->arena);

@@ -32,7 +32,7 @@ static const char text[] = "weft 1 model \"m\"\n"
                            "}\n";
 
 static SelfCheck *start(Unit *unit) {
-  *unit = (Unit){ctx, parse_well(ctx, text), NULL};
+  *unit = (Unit){.ctx = ctx, .module = parse_well(ctx, text)};
   SelfCheck *c = self_check_start(unit, (SelfCheckOptions){.seed = SELF_CHECK_SEED});
   ck_assert_ptr_nonnull(c);
   return c;
