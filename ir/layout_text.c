@@ -65,7 +65,9 @@ static bool read_int(Reader *r, int64_t *out) {
   *out = value;
   if (r->p == start)
     return bad(r, "a number is missing after '/'");
-  if (value < 1 || value > WEFT_MAX_BLOCK)
+  if (value < 1)
+    return bad(r, "a block size or divisor is 0");
+  if (value > WEFT_MAX_BLOCK)
     return bad(r, "a block size or divisor is out of range: at most %d", (int)WEFT_MAX_BLOCK);
   return true;
 }

@@ -75,23 +75,63 @@ static bool check_pattern(Ctx *ctx, const PassOption *o) {
                          : "no op has this name (weft ops)");
 }
 
-/* True where an op that the pattern names has as many spatial axes as the letters speak of. */
-static bool holds_for_some(Ctx *ctx, const char *pattern, const char *letters) {
-  for (int k = 0; k < OP_COUNT; k++)
-    if (has_roles(&op_table[k]) && fnmatch(pattern, op_table[k].name, 0) == 0 &&
-        letters_for(ctx, letters, op_table[k].spatial))
-      return true;
-  return false;
+/* The three layouts of a wish. */
+typedef enum { PART_DATA, PART_KERNEL, PART_OUT } Part;
+
+/* The row's letters for a part, "NC*"; NULL where it has none: pools have no kernel. */
+static const char *part_roles(const OpDef *def, Part part) {
+  const char *roles = part == PART_OUT ? def->result_roles : def->operands[part == PART_KERNEL].roles;
+  return roles && roles[0] ? roles : NULL;
 }
 
-static bool check_letters(Ctx *ctx, const PassOption *o, const char *letters) {
+/* An op that the pattern names and that has the part: the first that is as good as any. With letters, they hold for
+ * its spatial axes: as they are written where there is such an op, else translated. NULL: there is none. */
+static const OpDef *sample_op(Ctx *ctx, const char *pattern, Part part, const char *letters) {
+  const OpDef *found = NULL;
+  for (int k = 0; k < OP_COUNT; k++) {
+    const OpDef *def = &op_table[k];
+    if (!has_roles(def) || !part_roles(def, part) || fnmatch(pattern, def->name, 0) != 0)
+      continue;
+    const char *fitted = letters ? letters_for(ctx, letters, def->spatial) : NULL;
+    if (fitted ? fitted == letters : !letters && def->spatial == 2)
+      return def;
+    if (!found && (fitted || !letters))
+      found = def;
+  }
+  return found;
+}
+
+/* What is wrong with one of the layouts, and what def takes there. */
+static bool letters_error(Ctx *ctx, const PassOption *o, const OpDef *def, Part part, const char *letters,
+                          const char *what) {
+  static const char *const names[] = {"data", "kernel", "out"};
+  const char *roles = op_roles(ctx, def, part_roles(def, part));
+  return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE,
+                    "layout wish '%s=%s': %s '%s' %s; expected the letters %s in any order, with blocks as in %s8%c",
+                    o->key, o->value, names[part], letters, what, roles, roles, roles[1] - 'A' + 'a');
+}
+
+static bool is_layout_of(Ctx *ctx, const OpDef *def, Part part, const char *letters, const char **why) {
+  const char *row_roles = part_roles(def, part), *fitted = letters_for(ctx, letters, def->spatial);
+  return row_roles && fitted && layout_from_letters(ctx, op_roles(ctx, def, row_roles), fitted, why);
+}
+
+static bool check_letters(Ctx *ctx, const PassOption *o, Part part, const char *letters) {
   if (!letters)
     return true;
+  const OpDef *any = sample_op(ctx, o->key, part, NULL), *def = sample_op(ctx, o->key, part, letters);
+  if (!any)
+    return wish_error(ctx, o, "this op has no kernel");
   if (!is_letters(letters))
-    return wish_error(ctx, o, arena_printf(ctx->arena, "'%s' is not a layout", letters));
-  if (!holds_for_some(ctx, o->key, letters))
-    return wish_error(ctx, o, arena_printf(ctx->arena, "'%s' has not the spatial axes of any such op", letters));
-  return true;
+    return letters_error(ctx, o, any, part, letters, "is not a layout");
+  if (!def)
+    return letters_error(ctx, o, any, part, letters, "has not the spatial axes of any such op");
+  const char *why = NULL, *ignored;
+  if (is_layout_of(ctx, def, part, letters, &why))
+    return true;
+  if (part != PART_KERNEL && is_layout_of(ctx, def, PART_KERNEL, letters, &ignored))
+    why = arena_printf(ctx->arena, "the layout of a kernel, which stands second, as in %s=:%s", o->key, letters);
+  return letters_error(ctx, o, def, part, letters, arena_printf(ctx->arena, "is wrong: %s", why));
 }
 
 bool layout_wishes_parse(Ctx *ctx, const PassOption *options, int n_options, LayoutWish **wishes) {
@@ -110,15 +150,18 @@ bool layout_wishes_parse(Ctx *ctx, const PassOption *options, int n_options, Lay
       return wish_error(ctx, o, "more than three layouts");
     if (!w->data && !w->kernel && !w->out)
       return wish_error(ctx, o, "no layout is given");
-    if (!check_pattern(ctx, o) || !check_letters(ctx, o, w->data) || !check_letters(ctx, o, w->kernel) ||
-        !check_letters(ctx, o, w->out))
+    if (!check_pattern(ctx, o) || !check_letters(ctx, o, PART_DATA, w->data) ||
+        !check_letters(ctx, o, PART_KERNEL, w->kernel) || !check_letters(ctx, o, PART_OUT, w->out))
       return false;
   }
   return true;
 }
 
-static bool wish_layout(Ctx *ctx, const Op *op, const char *letters, const char *row_roles, const Layout **out) {
-  if (!letters || !row_roles) /* pools have no kernel */
+/* The layout that the letters mean for this op. They are sound for one op of the wish's; what fails here is one whose
+ * rank makes them too many. */
+static bool wish_layout(Ctx *ctx, const Op *op, Part part, const char *letters, const Layout **out) {
+  const char *row_roles = part_roles(op->def, part);
+  if (!letters || !row_roles)
     return true;
   const char *roles = op_roles(ctx, op->def, row_roles), *why = NULL;
   const char *fitted = letters_for(ctx, letters, op->def->spatial);
@@ -177,7 +220,7 @@ bool layout_wish_for(Ctx *ctx, const LayoutWish *wishes, int n, const Op *op, La
   }
   if (!best)
     return true;
-  return wish_layout(ctx, op, best->data, op->def->operands[0].roles, &plan->wish_data) &&
-         wish_layout(ctx, op, best->kernel, op->def->operands[1].roles, &plan->wish_kernel) &&
-         wish_layout(ctx, op, best->out, op->def->result_roles, &plan->wish_out);
+  return wish_layout(ctx, op, PART_DATA, best->data, &plan->wish_data) &&
+         wish_layout(ctx, op, PART_KERNEL, best->kernel, &plan->wish_kernel) &&
+         wish_layout(ctx, op, PART_OUT, best->out, &plan->wish_out);
 }

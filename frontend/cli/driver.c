@@ -34,8 +34,20 @@ bool set_cpu(Ctx *ctx, void *options, const char *value) {
   return true;
 }
 
+/* A wish without an op: nothing, or '=', behind the start or a comma. */
+static bool has_nameless_wish(const char *wishes) {
+  for (const char *p = wishes;; p++) {
+    p += strspn(p, " ");
+    if (!*p || *p == ',' || *p == '=')
+      return true;
+    p = strchr(p, ',');
+    if (!p)
+      return false;
+  }
+}
+
 bool set_layout(Ctx *ctx, void *options, const char *value) {
-  if (!*value || strpbrk(value, "{}")) /* braces would end the pass's options */
+  if (strpbrk(value, "{}") || has_nameless_wish(value)) /* braces would end the pass's options */
     return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "--layout %s: expected auto, keep or wishes such as '*=NHWC'",
                       value);
   ((BuildOptions *)options)->layout = value;

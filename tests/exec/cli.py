@@ -144,6 +144,13 @@ class Tests:
         for wish in ("", "NHWC", "*=", "*=NQ", "*=NHW", "*=NCHW0c", "relay=NHWC", "*=NHWC},dce{", "*=A:B:C:D",
                      "?onv2d_transpose=NHWC,c?nv2d_transpose=NCHW", "conv2d_transpose=NHWC:NCHW"):
             self.refuse(2, [], *compile, "--layout", wish)
+        for wish, words in (("conv2d_transpos=NHWC", ["no such op", "'conv2d_transpose'"]), ("conv2d=NHWCC", ["'C' is there twice"]),
+                            ("conv2d=NHW", ["'C' is missing"]), ("conv2d=NCHX", ["not a layout"]), ("conv2d=NCHW0c", ["is 0"]),
+                            ("conv2d=NCHW8d", ["'d' is none of the axes"]), ("conv2d=HWIO", ["kernel", "conv2d=:HWIO"])):
+            choices = [] if "transpos" in wish else ["the letters NCHW in any order", "NCHW8c"]
+            self.refuse(2, [f"layout wish '{wish}'", *words, *choices], *compile, "--layout", wish)
+        for wish in "=NHWC", ",conv2d=NHWC", "conv2d=NHWC,", "conv2d=NHWC, =NHWC":
+            self.refuse(2, [f"--layout {wish}:"], *compile, "--layout", wish)
         self.refuse(2, ["'x'", "f32[1,2,4,5]", "missing"], *run)
         self.refuse(2, ["'y'", "f32[1,4,5,2]", "missing"], *run, "--input", "x.npy")
         self.refuse(2, ["z=x.npy", "x, y"], *run, "--input", "z=x.npy")

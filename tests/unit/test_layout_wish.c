@@ -79,12 +79,29 @@ static const struct {
     {"conv2d=::", "no layout is given"},
     {"conv2d=NHWC:HWIO:NHWC:", "more than three layouts"},
     {"conv2d=NHWC:HWIO:NHWC:NHWC", "more than three layouts"},
-    {"conv2d=NXYZ", "'NXYZ' is not a layout"},
+    {"max_pool2d=NHWC:HWIO", "layout wish 'max_pool2d=NHWC:HWIO': this op has no kernel"},
+    {"*pool*=:HWIO", "this op has no kernel"},
+    {"conv2d=NXYZ", "data 'NXYZ' is not a layout; expected the letters NCHW in any order, with blocks as in NCHW8c"},
     {"conv2d=NHWC:H WIO", "'H WIO' is not a layout"},
     {"conv2d=NHWC:HWIO:aBcd", "'aBcd' is not a layout"},
     {"conv2d=8", "'8' has not the spatial axes of any such op"},
     {"conv3d=NWC", "'NWC' has not the spatial axes of any such op"},
     {"conv2d*=NHWC:DHWIO", "'DHWIO' has not the spatial axes of any such op"},
+    /* Whether the model has such an op or not. */
+    {"conv2d=NHWCC", "data 'NHWCC' is wrong: axis 'C' is there twice; expected the letters NCHW in any order"},
+    {"*=NHWCC", "data 'NHWCC' is wrong: axis 'C' is there twice; expected the letters NCHW in any order"},
+    {"conv1d=NHWCC", "data 'NHWCC' is wrong: axis 'C' is there twice; expected the letters NCW in any order"},
+    {"conv3d=NDHW", "data 'NDHW' is wrong: axis 'C' is missing; expected the letters NCDHW in any order"},
+    {"conv2d=HW", "data 'HW' is wrong: axis 'N' is missing"},
+    {"conv2d=NHWC:NHWC", "kernel 'NHWC' is wrong: 'N' is none of the axes OIHW; expected the letters OIHW in any order"},
+    {"conv2d_transpose=:NHWC", "kernel 'NHWC' is wrong: 'N' is none of the axes IOHW; expected the letters IOHW in any order"},
+    {"conv2d=HWIO", "data 'HWIO' is wrong: the layout of a kernel, which stands second, as in conv2d=:HWIO"},
+    {"conv2d=NHWC:HWIO:OIHW", "out 'OIHW' is wrong: the layout of a kernel, which stands second"},
+    {"conv2d=NCHW0c", "data 'NCHW0c' is wrong: a block size or divisor is 0"},
+    {"conv2d=NCHW1c", "data 'NCHW1c' is wrong: a block of size 1 is no block"},
+    {"conv2d=NCHW8i", "data 'NCHW8i' is wrong: 'i' is none of the axes NCHW"},
+    {"conv2d=NHW8c", "data 'NHW8c' is wrong: axis 'C' has blocks, but its capital 'C' is missing"},
+    {"conv2d=NCHW99999999999999999999c", "a block size or divisor is out of range: at most 1048576"},
 };
 
 START_TEST(test_parse_errors) {
@@ -157,11 +174,6 @@ static const struct {
     {"conv2d=NHWC,conv2d=NHWC:HWIO", "equally specific for conv2d and disagree"},
     {"conv2d=NHWC::NCHW,conv2d=NHWC::NHWC", "equally specific for conv2d and disagree"},
     {"*=NHWC,*=NCHW", "equally specific for conv2d and disagree"},
-    {"conv2d=NHWCC", "layout wish 'NHWCC' does not fit conv2d, whose axes here are NCHW: axis 'C' is there twice"},
-    {"conv2d=HW", "layout wish 'HW' does not fit conv2d, whose axes here are NCHW"},
-    {"conv2d=NHWC:NHWC", "layout wish 'NHWC' does not fit conv2d, whose axes here are OIHW"},
-    {"conv2d=NCHW1c", "layout wish 'NCHW1c' does not fit conv2d"},
-    {"conv2d=NCHW99999999999999999999c", "layout wish 'NCHW99999999999999999999c' does not fit conv2d"},
 };
 
 START_TEST(test_refused) {
@@ -174,6 +186,17 @@ START_TEST(test_refused) {
 }
 END_TEST
 
+/* Letters for two spatial axes that one more makes too many for an op of three. */
+START_TEST(test_too_many_digits) {
+  LayoutWish *wishes;
+  int n = parse_well("conv*=NCHW2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c", &wishes);
+  LayoutPlan plan = {0};
+  ck_assert(layout_wish_for(g.ctx, wishes, n, op_of(OP_CONV2D), &plan));
+  ck_assert(!layout_wish_for(g.ctx, wishes, n, op_of(OP_CONV3D), &plan));
+  expect_error(&g, WEFT_USAGE, "does not fit conv3d, whose axes here are NCDHW: more than 24 digits");
+}
+END_TEST
+
 Suite *suite_layout_wish(void);
 Suite *suite_layout_wish(void) {
   Suite *s = suite_create("layout_wish");
@@ -183,6 +206,7 @@ Suite *suite_layout_wish(void) {
   tcase_add_loop_test(t, test_parse_errors, 0, sizeof bad / sizeof *bad);
   tcase_add_loop_test(t, test_plan, 0, sizeof plans / sizeof *plans);
   tcase_add_loop_test(t, test_refused, 0, sizeof refused / sizeof *refused);
+  tcase_add_test(t, test_too_many_digits);
   suite_add_tcase(s, t);
   return s;
 }
