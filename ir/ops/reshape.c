@@ -65,42 +65,6 @@ static bool is_one(Dim dim) {
   return expr_is_const(dim, &extent) && extent == 1;
 }
 
-/* Where x and the result have the same axes apart from some of extent 1, the order in which the others lie in memory is
- * kept: the axes of the result, slowest first. False where they differ otherwise. */
-static bool same_axes(const Type *x, const Type *result, int *perm) {
-  int to[WEFT_MAX_RANK], j = 0, n = 0;
-  for (int k = 0; k < x->rank; k++) {
-    to[k] = -1;
-    if (is_one(x->dims[k]))
-      continue;
-    while (j < result->rank && is_one(result->dims[j]))
-      perm[n++] = j++;
-    if (j == result->rank || x->dims[k] != result->dims[j])
-      return false;
-    to[k] = j++;
-  }
-  for (; j < result->rank; j++) {
-    if (!is_one(result->dims[j]))
-      return false;
-    perm[n++] = j;
-  }
-  for (int d = 0; d < x->layout->n; d++)
-    if (to[x->layout->digits[d].axis] >= 0)
-      perm[n++] = to[x->layout->digits[d].axis];
-  return true;
-}
-
-void reshape_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {
-  const Type *x = op->operands[0]->type, *result = op->result->type;
-  int perm[WEFT_MAX_RANK];
-  plan->result = layout_row_major(ctx, result->rank);
-  plan->why = "its logical order of elements";
-  if (layout_is_permutation(x->layout) && same_axes(x, result, perm)) {
-    plan->result = layout_permutation(ctx, result->rank, perm);
-    plan->why = "the memory of % with its axes renamed";
-  }
-}
-
 /* The end of the shortest run of axes of x from *i and of the result from *j with equal products of extents. Where
  * extents are not constant: all the rest, unless the first of both are the same. */
 static void next_run(const Type *x, const Type *result, int *i, int *j) {
@@ -123,6 +87,69 @@ static void next_run(const Type *x, const Type *result, int *i, int *j) {
     if (a == b && a != 1)
       return;
   }
+}
+
+/* Runs of axes with equal products of extents, in x and in the result. Each but the last has an axis of both. */
+typedef struct {
+  int of[WEFT_MAX_RANK];       /* by axis of x */
+  int left[WEFT_MAX_RANK + 1]; /* by run: its axes of x, without those of extent 1 */
+  int from[WEFT_MAX_RANK + 2]; /* by run: its first axis of the result; ended by the rank */
+  int n;
+} Runs;
+
+static Runs runs_of(const Type *x, const Type *result) {
+  Runs runs = {.n = 0};
+  for (int i = 0, j = 0; i < x->rank || j < result->rank; runs.n++) {
+    int first = i;
+    next_run(x, result, &i, &j);
+    for (int k = first; k < i; k++) {
+      runs.of[k] = runs.n;
+      runs.left[runs.n] += !is_one(x->dims[k]);
+    }
+    runs.from[runs.n + 1] = j;
+  }
+  return runs;
+}
+
+/* The axes of the result, slowest first: those of extent 1, then each run's, in order, where the last axis of its run in
+ * x lies in memory, by a permutation. True where that is the memory of x: each run lies there in one piece, in order. */
+static bool follow_runs(const Type *x, const Layout *layout, const Type *result, int *perm) {
+  Runs runs = runs_of(x, result);
+  int n = 0, last = -1;
+  bool same = true;
+  for (int r = 0; r < runs.n; r++)
+    for (int j = runs.from[r]; j < runs.from[r + 1]; j++)
+      if (is_one(result->dims[j]) || runs.left[r] == 0)
+        perm[n++] = j;
+  for (int d = 0; d < x->rank; d++) {
+    int axis = layout->digits[d].axis, run = runs.of[axis];
+    if (is_one(x->dims[axis]))
+      continue;
+    if (last >= 0)
+      same = same && (runs.of[last] == run ? axis > last : runs.left[runs.of[last]] == 0);
+    last = axis;
+    if (--runs.left[run] > 0)
+      continue;
+    for (int j = runs.from[run]; j < runs.from[run + 1]; j++)
+      if (!is_one(result->dims[j]))
+        perm[n++] = j;
+  }
+  WEFT_ASSERT(n == result->rank);
+  return same;
+}
+
+void reshape_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {
+  const Type *x = op->operands[0]->type, *result = op->result->type;
+  const Layout *layout = plan->operand[0];
+  int perm[WEFT_MAX_RANK];
+  if (!layout_is_permutation(layout)) {
+    plan->result = layout_row_major(ctx, result->rank);
+    plan->why = "its logical order of elements";
+    return;
+  }
+  bool same = follow_runs(x, layout, result, perm);
+  plan->result = layout_permutation(ctx, result->rank, perm);
+  plan->why = same ? "the memory of % with its axes renamed" : "the order of the axes of %";
 }
 
 void reshape_view_index(Ctx *ctx, const Op *op, const Expr *const *result, const Expr **operand) {

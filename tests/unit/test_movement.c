@@ -165,6 +165,13 @@ static const LayoutCase planned[] = {
     {"%x: f32[4,6]@ba", "slice(%x) {begins = [1], ends = [3]}", "f32[2,6]", "ba"},
     {"%x: f32[1,5,1,7]@dcba", "reshape(%x) {shape = [5, 7, 1]}", "f32[5,7,1]", "cba"},
     {"%x: f32[5,7]@ba", "reshape(%x) {shape = [35]}", "f32[35]", "a"},
+    /* Axes split and merged keep their places: those of heads, of a channel shuffle and of a picture made flat. */
+    {"%x: f32[2,8,3,5]@acdb", "reshape(%x) {shape = [2, 8, 15]}", "f32[2,8,15]", "acb"},
+    {"%x: f32[2,8,15]@acb", "reshape(%x) {shape = [2, 8, 3, 5]}", "f32[2,8,3,5]", "acdb"},
+    {"%x: f32[2,8,3,5]@acdb", "reshape(%x) {shape = [2, 2, 4, 3, 5]}", "f32[2,2,4,3,5]", "adebc"},
+    {"%x: f32[2,4,2,3,5]@adecb", "reshape(%x) {shape = [2, 8, 3, 5]}", "f32[2,8,3,5]", "acdb"},
+    {"%x: f32[2,8,3,5]", "reshape(%x) {shape = [2, 4, 2, 15]}", "f32[2,4,2,15]", "abcd"},
+    {"%x: f32[0,3]@ba", "reshape(%x) {shape = [5, 0]}", "f32[5,0]", "ab"},
     {"%x: f32[4,5,6]@cba, %i: i32[2,3]", "gather(%x, %i) {axis = 1}", "f32[4,2,3,6]", "dbca"},
 };
 

@@ -1,5 +1,6 @@
 /* Views: reshape and slice (broadcast and transpose have tests of their own, test_infer.c and test_eval.c). Types,
  * refusals, values against answers of numpy, and that the index map and the evaluation of every view agree. */
+#include "ir/layout_plan.h"
 #include "text_help.h"
 
 static Ctx *ctx;
@@ -308,6 +309,67 @@ START_TEST(chains_agree) {
 }
 END_TEST
 
+/* ---- the layout of a reshape ---- */
+
+static const Layout *random_permutation(uint64_t *state, int rank) {
+  int perm[WEFT_MAX_RANK];
+  for (int k = 0; k < rank; k++) {
+    int j = random_below(state, k + 1);
+    perm[k] = perm[j];
+    perm[j] = k;
+  }
+  return layout_permutation(ctx, rank, perm);
+}
+
+/* Whether the elements lie in the same order in both: by their number in the logical order, which a reshape keeps. */
+static bool same_memory(const Layout *a, const int64_t *a_shape, const Layout *b, const int64_t *b_shape, int64_t n) {
+  for (int64_t i = 0; i < n; i++) {
+    int64_t at_a[WEFT_MAX_RANK], at_b[WEFT_MAX_RANK], rest = i;
+    for (int k = a->rank; k-- > 0; rest /= a_shape[k])
+      at_a[k] = rest % a_shape[k];
+    rest = i;
+    for (int k = b->rank; k-- > 0; rest /= b_shape[k])
+      at_b[k] = rest % b_shape[k];
+    if (layout_offset(a, a_shape, at_a) != layout_offset(b, b_shape, at_b))
+      return false;
+  }
+  return true;
+}
+
+/* A plan says that the memory is the operand's just where it is. */
+START_TEST(reshape_keeps_memory) {
+  uint64_t state = random_seed("reshape_keeps_memory");
+  int kept = 0, moved = 0;
+  for (int round = 0; round < 3000; round++) {
+    Ctx *outer = ctx;
+    ctx = ctx_create();
+    Module *m = module_create(ctx, "m", "m");
+    m->main = function_create(m, "main");
+    int64_t from[WEFT_MAX_RANK], to[WEFT_MAX_RANK], sizes[] = {0, 1, 12, 24, 36, 60, 72}, n = sizes[random_below(&state, 7)];
+    int rank = random_shape(&state, n, from), result_rank = random_shape(&state, n, to);
+    const Type *type = type_static(ctx, DT_I32, rank, from, random_permutation(&state, rank));
+    Value *x = function_add_param(m, m->main, "x", type, NULL, LOC_NONE);
+    Op *op = op_create(ctx, &op_table[OP_RESHAPE], &x, 1, LOC_NONE);
+    op_set_ints(ctx, op, "shape", to, result_rank);
+    ck_assert_ptr_nonnull(op_finish(m, m->main, op, NULL, "y", NULL));
+    LayoutPlan plan = layout_plan_of(ctx, op);
+    op->def->layout(ctx, op, &plan);
+    ck_assert(plan.result && plan.result->rank == result_rank && layout_is_permutation(plan.result));
+    bool says = strncmp(plan.why, "the memory of %", strlen("the memory of %")) == 0;
+    Str tag = str_new(ctx->arena);
+    layout_print(&tag, plan.result);
+    if (n > 0 && says != same_memory(type->layout, from, plan.result, to, n))
+      ck_abort_msg("@%s: '%s' is wrong in\n%s", tag.data, plan.why, print(m, false, false));
+    kept += n > 1 && says;
+    moved += n > 1 && !says;
+    ctx_destroy(ctx);
+    ctx = outer;
+  }
+  ck_assert_int_gt(kept, 300);
+  ck_assert_int_gt(moved, 300);
+}
+END_TEST
+
 Suite *suite_views(void);
 Suite *suite_views(void) {
   Suite *s = suite_create("views");
@@ -318,6 +380,7 @@ Suite *suite_views(void) {
   tcase_add_loop_test(t, values, 0, (int)COUNT(valued));
   tcase_add_loop_test(t, index_maps, 0, (int)COUNT(maps));
   tcase_add_test(t, chains_agree);
+  tcase_add_test(t, reshape_keeps_memory);
   suite_add_tcase(s, t);
   return s;
 }
