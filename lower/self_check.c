@@ -49,8 +49,7 @@ bool check_fail_run(SelfCheck *c, CheckTimer *t, const char *what) {
 
 /* ---- comparing ---- */
 
-CheckDiff check_compare(const Tensor *got, const Tensor *expected, const double *tolerance,
-                        const unsigned char *mask) {
+CheckDiff check_compare(const Tensor *got, const Tensor *expected, const double *tolerance, const unsigned char *mask) {
   CheckDiff d = {.worst = -1};
   if (memcmp(got->data, expected->data, (size_t)got->n * dtype_size(got->dtype)) == 0)
     return d;

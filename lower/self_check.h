@@ -3,7 +3,7 @@
  *
  * One SelfCheck watches one pipeline: it starts with the module as imported, looks at the unit after each pass (it is
  * the `check` of PipelineOptions), and after code generation is told of the compiled program's results by
- * codegen/check_code.c. It keeps all values of the graph, in the arena of the module's Ctx. */
+ * codegen/self_check_code.c. It keeps all values of the graph, in the arena of the module's Ctx. */
 #ifndef WEFT_LOWER_SELF_CHECK_H
 #define WEFT_LOWER_SELF_CHECK_H
 
@@ -21,12 +21,12 @@ typedef struct {
 
 /* A row of the table. */
 typedef struct {
-  const char *name;      /* of the pass, or "as imported", or "code generation" */
-  const char *of;        /* what is counted: "values" or "nests" */
-  int fresh, all;        /* evaluated for this stage; the stage has */
-  int sampled;           /* nests of which a sample of the iterations ran */
-  double max_abs;        /* the largest difference */
-  double max_share;      /* the largest share of its tolerance that a difference takes; above 1: failed */
+  const char *name; /* of the pass, or "as imported", or "code generation" */
+  const char *of;   /* what is counted: "values" or "nests" */
+  int fresh, all;   /* evaluated for this stage; the stage has */
+  int sampled;      /* nests of which a sample of the iterations ran */
+  double max_abs;   /* the largest difference */
+  double max_share; /* the largest share of its tolerance that a difference takes; above 1: failed */
   double seconds;
   bool failed;
 } CheckStage;
@@ -48,9 +48,9 @@ typedef struct {
   Loc loc;
   const char *before, *after, *made; /* texts of ops: before and after the pass, and those it made that the op reads */
   const char *layouts;
-  CheckDiff diff;                    /* max_share 0: nothing was compared */
+  CheckDiff diff; /* max_share 0: nothing was compared */
   int rank;
-  int64_t index[WEFT_MAX_RANK];      /* logical, of the worst element */
+  int64_t index[WEFT_MAX_RANK]; /* logical, of the worst element */
 } CheckFault;
 
 typedef struct SelfCheck SelfCheck;

@@ -66,8 +66,7 @@ static double terms(Evaluator *e, const Op *op, const Tensor *const *in, const T
   return most > 1 ? most : 1;
 }
 
-static const double *contraction(Evaluator *e, const Op *op, const Tensor *const *in, const Tensor *out,
-                                 double scale) {
+static const double *contraction(Evaluator *e, const Op *op, const Tensor *const *in, const Tensor *out, double scale) {
   DType compute = dtype_compute(out->dtype);
   double unit = scale * check_epsilon(compute) * sqrt(terms(e, op, in, out));
   double stored = compute == out->dtype ? 0 : scale * check_epsilon(out->dtype);
@@ -150,8 +149,7 @@ static int noise_runs(const Function *f, const Tensor *const *values) {
 const double **check_noise(Evaluator *e, const Function *f, const Tensor *const *values, uint64_t seed) {
   const double **errors = ARENA_ARRAY(e->ctx->arena, const double *, f->n_values);
   for (const Op *op = f->first; op; op = op->next)
-    errors[op->result->id] =
-        check_rounding(e, op, evaluator_operands(e, op, values), NULL, values[op->result->id], 1);
+    errors[op->result->id] = check_rounding(e, op, evaluator_operands(e, op, values), NULL, values[op->result->id], 1);
   double **all = ARENA_ARRAY(e->ctx->arena, double *, f->results.len);
   for (size_t k = 0; k < f->results.len; k++)
     all[k] = ARENA_ARRAY(e->ctx->arena, double, values[f->results.data[k].value->id]->n);

@@ -1,7 +1,7 @@
-/* The self-check of a graph after a pass: its results on the same inputs, and where they differ the first op to blame. */
+/* The self-check of a graph after a pass: its results on the same inputs, and where they differ the first op to blame.
+ */
 #include <math.h>
 
-#include "ir/print.h"
 #include "lower/self_check_impl.h"
 
 #define NOTICED 1e-4 /* of a value's largest element: a change that rounding does not make */
@@ -106,11 +106,9 @@ const char *check_layouts_text(Ctx *ctx, const Op *op) {
   for (int k = 0; k < op->n_operands; k++) {
     const OperandDef *row = op_operand(op->def, k);
     if (op->operands[k])
-      str_printf(&s, "%s %s, ", row->name,
-                 layout_text(ctx, op->operands[k]->type, op_roles(ctx, op->def, row->roles)));
+      str_printf(&s, "%s %s, ", row->name, layout_text(ctx, op->operands[k]->type, op_roles(ctx, op->def, row->roles)));
   }
-  str_printf(&s, "result %s",
-             layout_text(ctx, op->result->type, op_roles(ctx, op->def, op->def->result_roles)));
+  str_printf(&s, "result %s", layout_text(ctx, op->result->type, op_roles(ctx, op->def, op->def->result_roles)));
   return s.data;
 }
 

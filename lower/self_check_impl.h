@@ -7,7 +7,8 @@
 /* ---- self_check_values.c: evaluation that does nothing twice ----
  *
  * Tensors are interned by content: equal ones are one pointer. The result of an op is kept under the op's row, its
- * attributes and its operands' tensors, so that a changed op costs itself only where its result is the same as before. */
+ * attributes and its operands' tensors, so that a changed op costs itself only where its result is the same as before.
+ */
 typedef struct {
   Ctx *ctx;
   Intern tensors, results;
@@ -24,8 +25,8 @@ const Tensor **evaluator_operands(Evaluator *e, const Op *op, const Tensor *cons
 
 /* ---- self_check_error.c: how far off rounding may take results ---- */
 
-#define CHECK_C 16.0      /* the constant of docs/verify.md */
-#define CHECK_ATOL 1e-36  /* where results are denormal */
+#define CHECK_C 16.0     /* the constant of docs/verify.md */
+#define CHECK_ATOL 1e-36 /* where results are denormal */
 
 /* Half a unit in the last place of 1. 0 for integers. */
 double check_epsilon(DType dtype);
@@ -46,24 +47,24 @@ struct SelfCheck {
   Ctx *ctx;
   SelfCheckOptions options;
   Evaluator eval;
-  const void **inputs;           /* storage */
-  const Type **input_types;      /* as imported */
+  const void **inputs;      /* storage */
+  const Type **input_types; /* as imported */
   const Tensor **input_tensors;
   size_t n_inputs;
-  Module *imported;              /* a copy, composites expanded; NULL: loops only */
+  Module *imported; /* a copy, composites expanded; NULL: loops only */
   const Tensor **imported_values;
-  const Tensor **results;        /* of the graph as imported */
+  const Tensor **results; /* of the graph as imported */
   const Type **result_types;
   size_t n_results;
-  const double **tolerances;     /* per result; NULL until asked */
-  const Function *before;        /* the graph after the last stage that was well */
-  const Tensor **values;         /* of `before` and of the module's own function, by id */
-  const double **errors;         /* by id of a value: self_check_tolerance, where asked_error */
+  const double **tolerances; /* per result; NULL until asked */
+  const Function *before;    /* the graph after the last stage that was well */
+  const Tensor **values;     /* of `before` and of the module's own function, by id */
+  const double **errors;     /* by id of a value: self_check_tolerance, where asked_error */
   bool *asked_error;
-  void **outputs;                /* loops only: what they give */
-  Intern nests;                  /* texts of nests found right */
+  void **outputs; /* loops only: what they give */
+  Intern nests;   /* texts of nests found right */
   VEC(CheckStage) stages;
-  Pipeline loop_steps;           /* the passes from `lower` on */
+  Pipeline loop_steps; /* the passes from `lower` on */
   CheckFault fault;
   bool failed;
 };

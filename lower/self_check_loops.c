@@ -18,7 +18,7 @@ typedef struct {
   LoopProgram *p;
   LoopRun *run;
   LastWriters writers;
-  void **held;              /* per arena buffer: what it must hold once it is complete; NULL before */
+  void **held; /* per arena buffer: what it must hold once it is complete; NULL before */
 } Walk;
 
 /* ---- running one nest ---- */
@@ -45,8 +45,8 @@ static bool holds_values(const BufferList *stored) {
 static LoopSample sample_of(const Walk *w, const Nest *n, const BufferList *stored, int64_t budget) {
   LoopSample all = {.seed = w->c->options.seed};
   int64_t work, iterations = parallel_iterations(w->c->ctx, n->body);
-  if (!add_i64(nest_work(w->c->ctx, n), nest_bytes(w->c->ctx, n).written, &work) || work <= budget ||
-      iterations <= 2 || !holds_values(stored))
+  if (!add_i64(nest_work(w->c->ctx, n), nest_bytes(w->c->ctx, n).written, &work) || work <= budget || iterations <= 2 ||
+      !holds_values(stored))
     return all;
   int64_t most = budget / (work / iterations + 1);
   all.most = most < 2 ? 2 : most < iterations ? most : 0;

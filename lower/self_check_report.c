@@ -32,8 +32,7 @@ static void print_diff(Str *out, const CheckFault *f) {
   str_put(out, "  at       [");
   for (int k = 0; k < f->rank; k++)
     str_printf(out, "%s%lld", k ? ", " : "", (long long)f->index[k]);
-  str_printf(out, "]: %.9g, expected %.9g; largest difference %.3g\n", f->diff.got, f->diff.expected,
-             f->diff.max_abs);
+  str_printf(out, "]: %.9g, expected %.9g; largest difference %.3g\n", f->diff.got, f->diff.expected, f->diff.max_abs);
 }
 
 static void print_place(Str *out, Loc loc) {

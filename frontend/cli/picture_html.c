@@ -1,7 +1,7 @@
 /* A picture as a page that needs nothing else: HTML with SVG in it, without scripts. */
 #include "frontend/cli/picture.h"
 
-enum { WIDTH = 210, HEIGHT = 76, GAP_X = 40, GAP_Y = 44, MARGIN = 20, BOW_MAX = 150 };
+static const double WIDTH = 210, HEIGHT = 76, GAP_X = 40, GAP_Y = 44, MARGIN = 20, BOW_MAX = 150;
 
 static void put_text(Str *out, const char *text) {
   for (; *text; text++) {
@@ -45,7 +45,7 @@ static double x_of(const PicNode *n, double left) {
 }
 
 static double y_of(const PicNode *n) {
-  return MARGIN + (double)n->rank * (HEIGHT + GAP_Y);
+  return MARGIN + n->rank * (HEIGHT + GAP_Y);
 }
 
 /* From row to row downwards; past other rows around the right, the further the longer the way. */
@@ -55,11 +55,11 @@ static void put_edge(Str *out, const Picture *p, PicEdge e, double left) {
   if (b->rank > a->rank + 1) {
     double x = (x1 > x2 ? x1 : x2) + WIDTH + (bow < BOW_MAX ? bow : BOW_MAX);
     str_printf(out, "<path d=\"M%.0f %.0fC%.0f %.0f %.0f %.0f %.0f %.0f\" marker-end=\"url(#a)\"/>\n", x1 + WIDTH,
-               y1 + HEIGHT / 2.0, x, y1 + HEIGHT, x, y2, x2 + WIDTH, y2 + HEIGHT / 2.0);
+               y1 + HEIGHT / 2, x, y1 + HEIGHT, x, y2, x2 + WIDTH, y2 + HEIGHT / 2);
     return;
   }
-  x1 += WIDTH / 2.0;
-  x2 += WIDTH / 2.0;
+  x1 += WIDTH / 2;
+  x2 += WIDTH / 2;
   str_printf(out, "<path d=\"M%.0f %.0fC%.0f %.0f %.0f %.0f %.0f %.0f\" marker-end=\"url(#a)\"/>\n", x1, y1 + HEIGHT,
              x1, y1 + HEIGHT + GAP_Y, x2, y2 - GAP_Y, x2, y2);
 }
@@ -86,7 +86,7 @@ static void put_node(Str *out, Ctx *ctx, const PicNode *n, double left) {
   str_put(out, "<g><title>");
   put_text(out, arena_printf(ctx->arena, "%s\n%s : %s %s\n%s\n%lld FLOP, %lld bytes", n->what, n->name, n->type,
                              n->letters, n->node, (long long)n->flops, (long long)n->bytes));
-  str_printf(out, "</title><rect%s x=\"%.0f\" y=\"%.0f\" width=\"%d\" height=\"%d\" rx=\"%d\" fill=\"%s\"/>",
+  str_printf(out, "</title><rect%s x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" rx=\"%.0f\" fill=\"%s\"/>",
              n->kind == PIC_RELAYOUT ? " class=\"relayout\""
              : n->kind == PIC_VIEW   ? " class=\"view\""
                                      : "",
@@ -137,7 +137,7 @@ void picture_html(Str *out, Ctx *ctx, const Picture *p) {
   put_head(out, ctx, p);
   put_relayouts(out, ctx, p);
   str_printf(out,
-             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%d\"><defs><marker id=\"a\" "
+             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\"><defs><marker id=\"a\" "
              "viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" orient=\"auto\"><path "
              "d=\"M0 0L8 4L0 8\"/></marker></defs>\n",
              width, 2 * MARGIN + p->ranks * (HEIGHT + GAP_Y) - GAP_Y);

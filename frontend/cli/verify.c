@@ -28,7 +28,8 @@ static const FutureOption future[] = {{"gpu", true}, {"offload", true}, {"json",
 static const CommandSpec spec = {
     "verify",
     "MODEL [--input [NAME=]FILE.npy ...] [options]",
-    "Checks weft itself on a model (.onnx, .yaml, .weft): evaluates the graph as imported by its definition, then what\n"
+    "Checks weft itself on a model (.onnx, .yaml, .weft): evaluates the graph as imported by its definition, then "
+    "what\n"
     "each pass makes of it, then the loop nests, then the compiled code, all on the same inputs, and prints how far\n"
     "each stage is off. Where a stage is off by more than rounding explains, names the pass and the first wrong op,\n"
     "writes a small graph that shows it, and exits 1.",
@@ -75,8 +76,7 @@ static bool has_sizes(Ctx *ctx, const Function *f) {
 
 static bool build_fails(void *env, Ctx *ctx, Module *candidate) {
   Unit unit;
-  const SelfCheck *check =
-      build_checked(ctx, env, candidate, (SelfCheckOptions){.seed = SELF_CHECK_SEED}, &unit);
+  const SelfCheck *check = build_checked(ctx, env, candidate, (SelfCheckOptions){.seed = SELF_CHECK_SEED}, &unit);
   return check && self_check_fault(check);
 }
 
@@ -112,8 +112,8 @@ static bool verify(Ctx *ctx, VerifyOptions *o, const char *path, bool *differs) 
   size_t given = o->in.inputs.len;
   printf("%s: %zu input%s given, random seed %lld\n", path, given, given == 1 ? "" : "s", (long long)o->in.seed);
   Unit unit;
-  SelfCheck *check =
-      build_checked(ctx, &o->in.build, module, (SelfCheckOptions){.seed = (uint64_t)o->in.seed, .inputs = inputs}, &unit);
+  SelfCheck *check = build_checked(ctx, &o->in.build, module,
+                                   (SelfCheckOptions){.seed = (uint64_t)o->in.seed, .inputs = inputs}, &unit);
   if (!check)
     return false;
   Str text = str_new(ctx->arena);
