@@ -60,6 +60,7 @@ def conv_transpose(x, k, b, stride, padding, output_padding, dilation, groups):
 def write(name, inputs, constants, nodes, answer, answer_layout=None):
     """inputs and constants: name -> (array, layout). answer: its axes in the order of answer_layout."""
     folder = HERE / name
+    shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     lines = ["weft: 1", f"name: {name}", "inputs:"]
     for key, (array, layout) in inputs.items():
@@ -189,10 +190,83 @@ def elementwise_ops():
     elementwise("transpose", f"op: transpose, inputs: [x], output: y, perm: {perm}", {"x": a}, wide(a).permute(perm).contiguous())
 
 
-if HERE.exists():
-    shutil.rmtree(HERE)
+def windows():
+    def pool(name, node, x, answer):
+        write(name, {"x": (permuted(x, "NCHW", "NHWC"), "NHWC")}, {}, [f"inputs: [x], output: y, {node}"],
+              answer.permute(0, 2, 3, 1).contiguous(), "NHWC")
+
+    x = draw(2, 5, 6, 7)
+    pool("max_pool2d", "op: max_pool2d, kernel: [2, 3], strides: [2, 1], padding: [0, 1, 1, 2]", x,
+         F.max_pool2d(F.pad(wide(x), (1, 2, 0, 1), value=-torch.inf), (2, 3), (2, 1)))
+    pool("avg_pool2d", "op: avg_pool2d, kernel: [3, 2], strides: [2, 2], padding: [1, 1, 1, 1]", x,
+         F.avg_pool2d(wide(x), (3, 2), 2, 1, count_include_pad=False))
+    pool("avg_pool2d_padding", "op: avg_pool2d, kernel: [3, 3], strides: [1, 2], padding: [1, 1, 1, 1], count_include_pad: 1",
+         x, F.avg_pool2d(wide(x), 3, (1, 2), 1))
+
+
+def taps(extent, scale):
+    """The table of linear interpolation between pixel centres: indices and weights [extent * scale, 2]."""
+    at = np.clip((np.arange(extent * scale) + 0.5) / scale - 0.5, 0, extent - 1)
+    base = np.floor(at).astype(np.int64)
+    part = (at - base).astype(np.float32)
+    return np.stack([base, np.minimum(base + 1, extent - 1)], 1), np.stack([1 - part, part], 1)
+
+
+def moves():
+    def move(name, nodes, arrays, constants, answer):
+        write(name, {k: (v, "plain") for k, v in arrays.items()}, {k: (v, "plain" if v.ndim > 2 else None) for k, v in constants.items()}, nodes, answer)
+
+    a, b = draw(2, 3, 4, 5), draw(2, 5, 4, 5)
+    move("concat", ["op: concat, inputs: [x, b], output: y, axis: 1"], {"x": a, "b": b}, {}, torch.cat([wide(a), wide(b)], 1))
+    x = draw(2, 7, 4, 6)
+    move("slice", ["op: slice, inputs: [x], output: y, begins: [2, -1], ends: [7, -7], axes: [1, 3], steps: [2, -2]"], {"x": x},
+         {}, wide(x)[:, 2:7:2].flip(3)[..., ::2].contiguous())
+    padding = "padding: [0, 1, 2, 0, 0, 0, 1, 2]"
+    move("pad", [f"op: pad, inputs: [x], output: y, {padding}, value: 0.5"], {"x": x}, {},
+         F.pad(wide(x), (0, 2, 2, 1, 1, 0), value=0.5))
+    for mode, name in ("reflect", "reflect"), ("edge", "replicate"):
+        move(f"pad_{mode}", [f"op: pad, inputs: [x], output: y, padding: [0, 0, 2, 1, 0, 0, 1, 3], mode: {mode}"], {"x": x}, {},
+             F.pad(wide(x), (1, 3, 2, 1), mode=name))
+    rows, row_weights = taps(4, 2)
+    columns, column_weights = taps(6, 4)
+    move("resample", ["op: resample, inputs: [x, i, v], output: t, axis: 2", "op: resample, inputs: [t, j, w], output: y, axis: 3"],
+         {"x": x}, {"i": rows, "v": row_weights, "j": columns, "w": column_weights},
+         F.interpolate(wide(x), scale_factor=(2, 4), mode="bilinear", align_corners=False))
+    nearest = (np.arange(18) // 3).astype(np.int64).reshape(18, 1)
+    move("resample_nearest", ["op: resample, inputs: [x, i], output: y, axis: 3"], {"x": x}, {"i": nearest},
+         F.interpolate(wide(x), scale_factor=(1, 3), mode="nearest"))
+    k, m = draw(6, 7, 1, 1), draw(2, 3, 2, 2)
+    move("reshape_between", ["op: conv2d, inputs: [x, k], output: t", "op: reshape, inputs: [t], output: u, shape: [2, 3, 6, 8]",
+                             "op: conv2d, inputs: [u, m], output: y"], {"x": x},
+         {"k": k, "m": m}, F.conv2d(F.conv2d(wide(x), wide(k)).reshape(2, 3, 6, 8), wide(m)))
+
+
+def reductions():
+    x, scale, bias = draw(2, 6, 4, 5), draw(6), draw(6)
+    w = wide(x)
+
+    def reduction(name, node, answer):
+        elementwise(name, f"{node}, output: y", {"x": x}, answer)
+
+    reduction("reduce_sum", "op: reduce_sum, inputs: [x], axes: [1]", w.sum(1, keepdim=True))
+    reduction("reduce_mean", "op: reduce_mean, inputs: [x], axes: [2, 3], keepdims: 0", w.mean((2, 3)))
+    reduction("reduce_max", "op: reduce_max, inputs: [x], axes: [0, 2]", w.amax((0, 2), keepdim=True))
+    reduction("reduce_min", "op: reduce_min, inputs: [x], axes: [1], keepdims: 0", w.amin(1))
+    reduction("reduce_prod", "op: reduce_prod, inputs: [x], axes: [3]", w.prod(3, keepdim=True))
+    reduction("softmax", "op: softmax, inputs: [x], axis: 1", w.softmax(1))
+    reduction("log_softmax", "op: log_softmax, inputs: [x], axis: -1", w.log_softmax(3))
+    vectors = {"x": x, "k": scale, "b": bias}
+    elementwise("instance_norm", "op: instance_norm, inputs: [x, k, b], output: y", vectors,
+                F.instance_norm(w, weight=wide(scale), bias=wide(bias)), constants=("k", "b"))
+    elementwise("group_norm", "op: group_norm, inputs: [x, k, b], output: y, groups: 2", vectors,
+                F.group_norm(w, 2, wide(scale), wide(bias)), constants=("k", "b"))
+
+
 convolutions()
 transposed_convolutions()
 elementwise_ops()
+windows()
+moves()
+reductions()
 files = [p for p in HERE.rglob("*") if p.is_file()]
 print(f"{len(list(HERE.iterdir()))} models, {sum(p.stat().st_size for p in files)} bytes")
