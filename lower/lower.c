@@ -1,6 +1,7 @@
 /* The driver of lowering: groups, buffers, views, fused chains. See lower_op.h. */
 #include "lower/lower_op.h"
 #include "passes/fuse.h"
+#include "passes/legalize.h"
 
 /* Every family must define its lowering: a missing one does not link. */
 #define OP(code, name, family, ...) bool lower_##family(LowerCtx *lc, const Group *group);
@@ -210,7 +211,7 @@ LoopProgram *lower_module(Module *m, LowerTarget target) {
     if ((op->def->traits & OP_VIEW) && !view_is_stored(&lc, op))
       continue;
     const Op *root = group_root(&lc, op);
-    if (root && !lc.inlined[op->result->id] && !lower_group(&lc, root))
+    if (root && !lc.inlined[op->result->id] && !(legalize_op(ctx, root) && lower_group(&lc, root)))
       return NULL;
   }
   for (size_t k = 0; k < f->results.len; k++)

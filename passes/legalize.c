@@ -1,6 +1,8 @@
 /* The one gate before lowering: what the target takes passes, everything else is an error where the user wrote it, all
  * of them at once. The target takes every element type, where the op's row does; shapes must be constant. Copies that
  * copy nothing go. */
+#include "passes/legalize.h"
+
 #include "ir/fault.h"
 #include "passes/pass.h"
 
@@ -17,6 +19,14 @@ static bool check_type(Ctx *ctx, const Value *v, Loc loc) {
                       "%%%s has dynamic dimensions, %s; give every dimension a number", v->name,
                       type_text(ctx, v->type));
   return true;
+}
+
+bool legalize_op(Ctx *ctx, const Op *op) {
+  if (!(op->def->traits & OP_COMPOSITE))
+    return true;
+  return diag_error(ctx->diags, WEFT_UNSUPPORTED, op->loc,
+                    "%s is computed by other ops; run the pass expand-composites before, which puts them in its place",
+                    op->def->name);
 }
 
 static void drop_identity_copies(Function *f) {
@@ -51,7 +61,7 @@ bool pass_legalize(Unit *unit, const PassOption *options, int n_options) {
   for (size_t k = 0; k < f->params.len; k++)
     ok = check_type(ctx, f->params.data[k], f->params.data[k]->loc) && ok;
   for (const Op *op = f->first; op; op = op->next)
-    ok = check_type(ctx, op->result, op->loc) && ok;
+    ok = legalize_op(ctx, op) && check_type(ctx, op->result, op->loc) && ok;
   for (Op *op = f->first; FAULT("legalize") && op; op = op->next)
     drop_output_padding(ctx, op);
   if (ok)

@@ -139,8 +139,8 @@ static bool open_reference(Runnable *r, Module *module) {
   Pipeline pipeline = {0};
   Str log = str_new(ctx->arena);
   PipelineOptions po = {.verify_each = true};
-  /* legalize refuses what has no numbers: dynamic dimensions, other element types */
-  if (!pipeline_parse(ctx, &all_passes, "legalize{target=cpu}", &pipeline) ||
+  /* legalize refuses what has no numbers: dynamic dimensions */
+  if (!pipeline_parse(ctx, &all_passes, "expand-composites,legalize{target=cpu}", &pipeline) ||
       !pipeline_run(&unit, &all_passes, &pipeline, &po, &log))
     return false;
   json_t *in = json_array(), *out = json_array();
