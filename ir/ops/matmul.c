@@ -5,9 +5,8 @@ enum { MATMUL_A, MATMUL_B };
 
 static bool check_operands(Ctx *ctx, const Op *op) {
   const Type *a = op->operands[MATMUL_A]->type, *b = op->operands[MATMUL_B]->type;
-  if (a->dtype != b->dtype || a->dtype == DT_BOOL)
-    return diag_error(ctx->diags, WEFT_MALFORMED, op->loc, "matmul: a is %s and b is %s, expected one type of numbers",
-                      type_text(ctx, a), type_text(ctx, b));
+  if (!op_expect_types(ctx, op, "fi"))
+    return false;
   if (a->rank < 2 || a->rank != b->rank)
     return diag_error(ctx->diags, WEFT_MALFORMED, op->loc,
                       "matmul: a is %s and b is %s, expected equal ranks of at least 2", type_text(ctx, a),

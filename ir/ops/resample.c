@@ -43,15 +43,11 @@ const Type *resample_infer(Ctx *ctx, const Op *op) {
   int axis;
   if (!check_table(ctx, op) || !op_expect_axis(ctx, op, "axis", data->rank, &axis))
     return NULL;
-  if (data->dtype == DT_BOOL && op->operands[RESAMPLE_WEIGHTS]) {
-    diag_error(ctx->diags, WEFT_MALFORMED, op->loc, "resample: data is %s, expected numbers, since there are weights",
-               type_text(ctx, data));
-    return NULL;
-  }
   int64_t taps;
-  if (data->dtype == DT_BOOL && !(expr_is_const(indices->dims[1], &taps) && taps == 1)) {
-    diag_error(ctx->diags, WEFT_MALFORMED, op->loc, "resample: data is %s, expected numbers, since it is summed",
-               type_text(ctx, data));
+  bool copies = !op->operands[RESAMPLE_WEIGHTS] && expr_is_const(indices->dims[1], &taps) && taps == 1;
+  if (data->dtype == DT_BOOL && !copies) {
+    diag_error(ctx->diags, WEFT_UNSUPPORTED, op->loc,
+               "resample: operand 'data' has element type bool; where it is summed this op takes floats and integers");
     return NULL;
   }
   Dim dims[WEFT_MAX_RANK];

@@ -14,8 +14,8 @@ static const TypeCase bad[] = {
     {"%a: f32[4,2,3], %b: f32[1,3,5]", "matmul(%a, %b)", "axis 0 of a has extent 4, axis 0 of b 1"},
     {"%a: f32[2,3], %b: f32[4,3,5]", "matmul(%a, %b)", "expected equal ranks of at least 2"},
     {"%a: f32[3], %b: f32[3]", "matmul(%a, %b)", "expected equal ranks of at least 2"},
-    {"%a: f32[2,3], %b: f64[3,5]", "matmul(%a, %b)", "a is f32[2,3] and b is f64[3,5], expected one type of numbers"},
-    {"%a: bool[2,3], %b: bool[3,5]", "matmul(%a, %b)", "expected one type of numbers"},
+    {"%a: f32[2,3], %b: f64[3,5]", "matmul(%a, %b)", "operand 'b' has element type f64, but operand 'a' has f32"},
+    {"%a: bool[2,3], %b: bool[3,5]", "matmul(%a, %b)", "operand 'a' has element type bool; this op takes floats and integers"},
 };
 
 typedef struct {

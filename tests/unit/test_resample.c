@@ -20,8 +20,9 @@ static const TypeCase bad[] = {
     {"%x: f32[2,3], %i: i64[5,1]", "resample(%x, %i) {axis = 2}",
      "'axis' is 2, expected an axis of a tensor of rank 2"},
     {"%x: f32[2,3], %i: i64[5,1]", "resample(%x, %i)", "attribute 'axis' is required"},
-    {"%x: bool[3], %i: i64[5,2]", "resample(%x, %i) {axis = 0}", "expected numbers, since it is summed"},
-    {"%x: bool[3], %i: i64[5,1], %w: f32[5,1]", "resample(%x, %i, %w) {axis = 0}", "since there are weights"},
+    {"%x: bool[3], %i: i64[5,2]", "resample(%x, %i) {axis = 0}", "where it is summed this op takes floats and integers"},
+    {"%x: bool[3], %i: i64[5,1], %w: f32[5,1]", "resample(%x, %i, %w) {axis = 0}",
+     "this op takes floats and integers"},
 };
 
 typedef struct {
