@@ -34,4 +34,8 @@ const void *intern_find(const Intern *table, uint64_t hash, bool (*equal)(const 
                         const void *key);
 void intern_add(Ctx *ctx, Intern *table, uint64_t hash, const void *item);
 
+/* Takes `name` from a table of names, or where it is taken already the first free of NAME.1, NAME.2, ...; NULL or "": the
+ * next free number. */
+const char *name_take(Ctx *ctx, Intern *names, const char *name);
+
 #endif

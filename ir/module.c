@@ -1,51 +1,5 @@
-/* Modules: constants, functions, names. Names are unique; a taken one gets the suffix ".1", ".2", ... Each taken name
- * remembers the suffix to try next, so that many equal wishes stay cheap. */
+/* Modules: constants, functions. */
 #include "ir/tensor.h"
-
-/* ---- names ---- */
-
-typedef struct {
-  const char *name;
-  uint32_t next; /* suffix to try next; of the entry "": the number for a value without a name */
-} NameEntry;
-
-static bool name_equal(const void *item, const void *key) {
-  return ((const NameEntry *)item)->name == key;
-}
-
-static uint64_t name_hash(const char *name) {
-  return hash_bytes(WEFT_HASH_SEED, name, strlen(name));
-}
-
-/* name must be interned. */
-static NameEntry *name_find(const Intern *names, const char *name) {
-  return (NameEntry *)(uintptr_t)intern_find(names, name_hash(name), name_equal, name);
-}
-
-static NameEntry *name_add(Ctx *ctx, Intern *names, const char *name) {
-  NameEntry *entry = ARENA_NEW(ctx->arena, NameEntry);
-  entry->name = name;
-  entry->next = *name ? 1 : 0;
-  intern_add(ctx, names, name_hash(name), entry);
-  return entry;
-}
-
-/* Takes `name`, or a variant of it where it is taken already; NULL or "": the next free number. */
-static const char *name_take(Ctx *ctx, Intern *names, const char *name) {
-  name = intern_str(ctx, name ? name : "");
-  NameEntry *entry = name_find(names, name);
-  if (!entry) {
-    entry = name_add(ctx, names, name);
-    if (*name)
-      return name;
-  }
-  const char *variant;
-  do
-    variant = intern_str(ctx, arena_printf(ctx->arena, *name ? "%s.%u" : "%s%u", name, entry->next++));
-  while (name_find(names, variant));
-  name_add(ctx, names, variant);
-  return variant;
-}
 
 const char *function_take_name(Ctx *ctx, Function *f, const char *name) {
   return name_take(ctx, &f->names, name);

@@ -11,29 +11,10 @@ LoopProgram *loops_create(Ctx *ctx, Module *module, const char *name) {
   return p;
 }
 
-static bool name_taken(const LoopProgram *p, const char *name) {
-  for (size_t k = 0; k < p->inputs.len; k++)
-    if (p->inputs.data[k]->name == name)
-      return true;
-  for (size_t k = 0; k < p->outputs.len; k++)
-    if (p->outputs.data[k]->name == name)
-      return true;
-  for (size_t k = 0; k < p->constants.len; k++)
-    if (p->constants.data[k]->name == name)
-      return true;
-  for (size_t k = 0; k < p->arena.len; k++)
-    if (p->arena.data[k]->name == name)
-      return true;
-  return false;
-}
-
 Buffer *loops_add_buffer(LoopProgram *p, const char *name, const Type *type, BufferSpace space, Constant *constant) {
   Ctx *ctx = p->ctx;
-  const char *unique = intern_str(ctx, name);
-  for (int k = 1; name_taken(p, unique); k++)
-    unique = intern_str(ctx, arena_printf(ctx->arena, "%s.%d", name, k));
   Buffer *b = ARENA_NEW(ctx->arena, Buffer);
-  *b = (Buffer){.name = unique, .type = type, .space = space, .constant = constant};
+  *b = (Buffer){.name = name_take(ctx, &p->buffer_names, name), .type = type, .space = space, .constant = constant};
   switch (space) {
   case BUF_INPUT:
     b->index = (int)p->inputs.len;
@@ -57,20 +38,10 @@ Buffer *loops_add_buffer(LoopProgram *p, const char *name, const Type *type, Buf
   return b;
 }
 
-static bool nest_name_taken(const LoopProgram *p, const char *name) {
-  for (const Nest *n = p->first; n; n = n->next)
-    if (n->name == name)
-      return true;
-  return false;
-}
-
 Nest *loops_add_nest(LoopProgram *p, const char *name, const char *what, Loc loc) {
   Ctx *ctx = p->ctx;
-  const char *unique = intern_str(ctx, name);
-  for (int k = 1; nest_name_taken(p, unique); k++)
-    unique = intern_str(ctx, arena_printf(ctx->arena, "%s.%d", name, k));
   Nest *n = ARENA_NEW(ctx->arena, Nest);
-  *n = (Nest){.name = unique, .what = intern_str(ctx, what), .loc = loc};
+  *n = (Nest){.name = name_take(ctx, &p->nest_names, name), .what = intern_str(ctx, what), .loc = loc};
   if (p->last)
     p->last->next = n;
   else

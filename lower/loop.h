@@ -92,6 +92,7 @@ typedef struct LoopProgram {
   VEC(Buffer *) constants;
   VEC(Buffer *) arena;
   Nest *first, *last;
+  Intern buffer_names, nest_names; /* taken */
   Dim arena_bytes; /* NULL before `plan` */
 } LoopProgram;
 

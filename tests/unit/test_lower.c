@@ -297,6 +297,26 @@ START_TEST(test_random) {
 }
 END_TEST
 
+/* A nest for each of many parts: their names differ, and to find them takes no time to speak of. */
+START_TEST(test_many_nests) {
+  enum { PARTS = 3000 };
+  Graph g = graph_new();
+  Value *x = param(&g, "x", F32(g.ctx, 1, 3)), *parts[PARTS];
+  for (int k = 0; k < PARTS; k++)
+    parts[k] = x;
+  Op *op = op_create(g.ctx, &op_table[OP_CONCAT], parts, PARTS, LOC_NONE);
+  op_set_int(op, "axis", 0);
+  Value *y = finish(&g, op, "y");
+  function_add_result(g.m, g.f, "y", y, y->type, NULL, LOC_NONE);
+  LoopProgram *p = lower_module(g.m, (LowerTarget){32, 16});
+  ck_assert_ptr_nonnull(p);
+  ck_assert_str_eq(p->first->name, "y");
+  ck_assert_str_eq(p->first->next->name, "y.1");
+  ck_assert_str_eq(p->last->name, "y.2999");
+  ctx_destroy(g.ctx);
+}
+END_TEST
+
 Suite *suite_lower(void);
 Suite *suite_lower(void) {
   Suite *s = suite_create("lower");
@@ -308,6 +328,7 @@ Suite *suite_lower(void) {
   tcase_add_test(t, test_long_chains);
   tcase_add_test(t, test_written_once);
   tcase_add_test(t, test_random);
+  tcase_add_test(t, test_many_nests);
   suite_add_tcase(s, t);
   return s;
 }
