@@ -399,9 +399,9 @@ const Type *composite_infer(Ctx *ctx, const Op *op) {
 }
 
 void composite_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {
-  (void)ctx;
-  plan->result = op->operands[0]->type->rank == op->result->type->rank ? plan->operand[0] : plan->result;
-  plan->why = "follows %";
+  bool same_rank = op->operands[0]->type->rank == op->result->type->rank;
+  plan->result = same_rank ? layout_with_pad(ctx, plan->operand[0], PAD_ANY) : op->result->type->layout;
+  plan->why = same_rank ? "follows %" : "its rank is not its operand's: as it is";
 }
 
 void composite_eval(Ctx *ctx, const Op *op, const Tensor *const *in, Tensor *out) {
