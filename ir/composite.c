@@ -337,10 +337,36 @@ static Value *cast_to(Expander *x, Value *v, DType dtype) {
   return op_finish(x->m, x->f, cast, x->before, NULL, NULL);
 }
 
+/* The formula's value, NULL after reporting. */
+static Value *expand(Expander *x) {
+  Ctx *ctx = x->ctx;
+  const Op *op = x->op;
+  const char *text = op->def->expression;
+  if (!lex_init(&x->lex, ctx, op->def->name, text, strlen(text)))
+    bad_formula(x, "too long");
+  for (int k = 0; k < op->n_operands; k++) {
+    Value *v = op->operands[k];
+    v = v ? cast_to(x, v, dtype_compute(v->type->dtype)) : NULL;
+    x->first = k == 0 ? v : x->first;
+    vec_push(ctx->arena, &x->names, ((Binding){intern_str(ctx, op->def->operands[k].name), v}));
+  }
+  while (!lex_accept(&x->lex, "return")) {
+    Binding b = {take_name(x), NULL};
+    expect(x, "=");
+    if (!read_argument(x, &b.value))
+      return NULL;
+    vec_push(ctx->arena, &x->names, b);
+  }
+  Value *result;
+  if (!read_argument(x, &result))
+    return NULL;
+  if (x->lex.word.kind != WORD_END)
+    bad_formula(x, "the end is expected");
+  return cast_to(x, result, op->operands[0]->type->dtype);
+}
+
 Value *composite_expand(Module *m, Function *f, Op *before, const Op *op) {
   Ctx *ctx = m->ctx;
-  const char *text = op->def->expression;
-  DType dtype = op->operands[0]->type->dtype;
   int64_t shape[WEFT_MAX_RANK];
   for (int k = 0; k < op->n_operands; k++)
     if (op->operands[k] && !type_shape(op->operands[k]->type, shape)) {
@@ -349,27 +375,10 @@ Value *composite_expand(Module *m, Function *f, Op *before, const Op *op) {
       return NULL;
     }
   Expander x = {.ctx = ctx, .m = m, .f = f, .before = before, .op = op};
-  if (!lex_init(&x.lex, ctx, op->def->name, text, strlen(text)))
-    bad_formula(&x, "too long");
-  for (int k = 0; k < op->n_operands; k++) {
-    Value *v = op->operands[k];
-    v = v ? cast_to(&x, v, dtype_compute(v->type->dtype)) : NULL;
-    x.first = k == 0 ? v : x.first;
-    vec_push(ctx->arena, &x.names, ((Binding){intern_str(ctx, op->def->operands[k].name), v}));
-  }
-  while (!lex_accept(&x.lex, "return")) {
-    Binding b = {take_name(&x), NULL};
-    expect(&x, "=");
-    if (!read_argument(&x, &b.value))
-      return NULL;
-    vec_push(ctx->arena, &x.names, b);
-  }
-  Value *result;
-  if (!read_argument(&x, &result))
-    return NULL;
-  if (x.lex.word.kind != WORD_END)
-    bad_formula(&x, "the end is expected");
-  return cast_to(&x, result, dtype);
+  Value *v = expand(&x);
+  if (!v)
+    diag_note(ctx->diags, op->loc, "%s is computed by other ops, of which this is one", op->def->name);
+  return v;
 }
 
 /* ---- the family's functions: by expansion into a module of its own ---- */
