@@ -200,9 +200,10 @@ static inline Op *sample_pad(const Sample *s) {
   return op;
 }
 
-/* Indices by constants, and by parameters of a narrow type. */
+/* Indices by constants, and by parameters of each type that they may have. */
 static inline Op *sample_gather(const Sample *s) {
-  Value *indices = s->variant ? OPERAND_OF(s, "index", DT_U8, 2, 2) : CONSTANT_OF(s, DT_I64, 3);
+  static const DType types[] = {DT_I64, DT_I64, DT_I32, DT_I16, DT_I8, DT_U32, DT_U16, DT_U8};
+  Value *indices = s->variant ? OPERAND_OF(s, "index", types[s->variant], 2, 2) : CONSTANT_OF(s, DT_I64, 3);
   Op *op = op_of(s, 2, (Value *[]){OPERAND_OF(s, "x", s->dtype, 2, 9, 5), indices});
   op_set_int(op, "axis", s->variant ? 2 : 1);
   return op;
@@ -255,7 +256,7 @@ static const Recipe recipes[] = {
     {slice_infer, NULL, 1, sample_slice},
     {concat_infer, NULL, 1, sample_concat},
     {pad_infer, NULL, 4, sample_pad},
-    {gather_infer, NULL, 2, sample_gather},
+    {gather_infer, NULL, 8, sample_gather},
     {relayout_infer, NULL, 1, sample_relayout},
     {constant_infer, NULL, 1, sample_constant},
     {composite_infer, "softmax", 1, sample_of_x},
