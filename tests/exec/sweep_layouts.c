@@ -194,7 +194,7 @@ static bool run_program(Graph *g, LoopProgram *p, const CpuTarget *cpu, Case *co
 static bool run_cases(Sweep *s, const Choice *choice, Case *const *cases, int n) {
   Ctx *ctx = ctx_create();
   Graph g = {ctx, module_create(ctx, "layouts", "layouts"), choice, s->seed};
-  Unit unit = {ctx, g.m, NULL};
+  Unit unit = {.ctx = ctx, .module = g.m};
   Str log = str_new(ctx->arena);
   const CpuTarget *cpu = cpu_number(choice->data + choice->kernel + choice->out + 1);
   const char *passes = arena_printf(ctx->arena, "legalize{target=cpu},fuse,lower{vector-bytes=%d,registers=%d},plan",

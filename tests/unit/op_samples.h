@@ -209,6 +209,77 @@ static inline Op *sample_gather(const Sample *s) {
   return op;
 }
 
+/* To another type of the same size, where there is one; else refused. */
+static inline Op *sample_bit_cast(const Sample *s) {
+  Op *op = op_of(s, 1, (Value *[]){OPERAND_OF(s, "x", s->dtype, 2, 9, 5)});
+  DType to = s->dtype;
+  for (int k = 0; k < DT_COUNT; k++)
+    if (k != DT_BOOL && (DType)k != s->dtype && dtype_size((DType)k) == dtype_size(s->dtype))
+      to = (DType)k;
+  op_set_dtype(op, "to", to);
+  return op;
+}
+
+/* A variant for each reduction; indices 0..3 are within every extent. */
+static inline Op *sample_scatter_elements(const Sample *s) {
+  Value *indices = OPERAND_OF(s, "index", DT_I64, 2, 4, 5);
+  Op *op = op_of(s, 3, (Value *[]){OPERAND_OF(s, "x", s->dtype, 2, 9, 5), indices, OPERAND_OF(s, "y", s->dtype, 2, 4, 5)});
+  op_set_int(op, "axis", 1);
+  op_set_word(op, "reduction", s->variant);
+  return op;
+}
+
+static inline Op *sample_scatter_nd(const Sample *s) {
+  Value *indices = OPERAND_OF(s, "index", DT_I64, 3, 1);
+  Op *op = op_of(s, 3, (Value *[]){OPERAND_OF(s, "x", s->dtype, 4, 9, 5), indices, OPERAND_OF(s, "y", s->dtype, 3, 9, 5)});
+  op_set_word(op, "reduction", s->variant);
+  return op;
+}
+
+static inline Op *sample_top_k(const Sample *s) {
+  Op *op = op_of(s, 1, (Value *[]){OPERAND_OF(s, "x", s->dtype, 2, 9, 5)});
+  op_set_int(op, "k", 4);
+  op_set_int(op, "axis", 1);
+  op_set_int(op, "largest", s->variant);
+  return op;
+}
+
+static inline Op *sample_einsum(const Sample *s) {
+  Op *op = op_of(s, 2, (Value *[]){OPERAND_OF(s, "x", s->dtype, 2, 9, 5), OPERAND_OF(s, "y", s->dtype, 9, 3, 5)});
+  op_set_text(s->g->ctx, op, "equation", s->variant ? "abc,bdc->dab" : "abc,bdc->bd");
+  return op;
+}
+
+/* Of data with as many spatial axes as the row; variants: the modes. */
+static inline Op *sample_grid(const Sample *s) {
+  int d = s->def->spatial;
+  int64_t data[5] = {2, 9, 4, 3, 2}, grid[5] = {2, 3, 2, 2, 2};
+  grid[d + 1] = d;
+  Op *op = op_of(s, 2, (Value *[]){operand_of(s, "x", s->dtype, d + 2, data), operand_of(s, "y", s->dtype, d + 2, grid)});
+  op_set_word(op, "mode", s->variant);
+  return op;
+}
+
+/* The number of gates of a recurrent row, by its name. */
+static inline int64_t gates_of(const Sample *s) {
+  return s->def->name[0] == 'r' ? 1 : s->def->name[0] == 'g' ? 3 : 4;
+}
+
+/* Three times, two rows, nine units. */
+static inline Op *sample_scan(const Sample *s) {
+  int64_t gates = gates_of(s);
+  Value *operands[OP_MAX_OPERANDS] = {OPERAND_OF(s, "x", s->dtype, 3, 2, gates, 9),
+                                      OPERAND_OF(s, "y", s->dtype, gates, 9, 9)};
+  return op_of(s, s->def->n_operands, operands);
+}
+
+static inline Op *sample_recurrent(const Sample *s) {
+  int64_t gates = gates_of(s);
+  Value *operands[OP_MAX_OPERANDS] = {OPERAND_OF(s, "x", s->dtype, 3, 2, 5), OPERAND_OF(s, "w", s->dtype, gates, 9, 5),
+                                      OPERAND_OF(s, "y", s->dtype, gates, 9, 9)};
+  return op_of(s, s->def->n_operands, operands);
+}
+
 static inline Op *sample_relayout(const Sample *s) {
   return op_of(s, 1, (Value *[]){OPERAND_OF(s, "x", s->dtype, 2, 9, 5)});
 }
@@ -257,6 +328,17 @@ static const Recipe recipes[] = {
     {concat_infer, NULL, 1, sample_concat},
     {pad_infer, NULL, 4, sample_pad},
     {gather_infer, NULL, 8, sample_gather},
+    {bit_cast_infer, NULL, 1, sample_bit_cast},
+    {scatter_elements_infer, NULL, 5, sample_scatter_elements},
+    {scatter_nd_infer, NULL, 5, sample_scatter_nd},
+    {top_k_infer, NULL, 2, sample_top_k},
+    {window_index_infer, NULL, 1, sample_pool},
+    {einsum_infer, NULL, 2, sample_einsum},
+    {grid_sample_infer, NULL, 3, sample_grid},
+    {recurrent_infer, NULL, 1, sample_scan},
+    {composite_infer, "rnn", 1, sample_recurrent},
+    {composite_infer, "gru", 1, sample_recurrent},
+    {composite_infer, "lstm", 1, sample_recurrent},
     {relayout_infer, NULL, 1, sample_relayout},
     {constant_infer, NULL, 1, sample_constant},
     {composite_infer, "softmax", 1, sample_of_x},

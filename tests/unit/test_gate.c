@@ -100,7 +100,7 @@ static bool run_compiled(Run *r, LoopProgram *p) {
 static Outcome run_samples(const Sample *samples, int n, const CpuTarget *cpu, bool compiled, Str *report) {
   Run r = {.g = graph_new(), .cpu = cpu, .stage = "building"};
   Ctx *ctx = r.g.ctx;
-  Unit unit = {ctx, r.g.m, NULL};
+  Unit unit = {.ctx = ctx, .module = r.g.m};
   for (int k = 0; k < n; k++) {
     Sample s = samples[k];
     s.g = &r.g;
