@@ -65,8 +65,8 @@ const Layout *graph_layout(const Graph *g, const GraphName *name, const YamlNode
   }
   if (!layout_is_permutation(layout)) {
     diag_error(ctx->diags, WEFT_UNSUPPORTED, loc,
-               "%s: blocked layout '%.60s' at the model's boundary is not supported; expected %s", what, text,
-               choices(g, letters));
+               "%s: %s '%.60s' at the model's boundary is not supported; expected %s", what,
+               layout_has_halo(layout) ? "layout with a halo" : "blocked layout", text, choices(g, letters));
     return NULL;
   }
   *roles = intern_str(ctx, letters);

@@ -10,6 +10,7 @@ typedef struct {
   int rank, n;
   PadState pad;
   const Digit *digits;
+  Halo halo[WEFT_MAX_RANK];
 } LayoutKey;
 
 static bool layout_equal(const void *item, const void *key) {
@@ -22,6 +23,9 @@ static bool layout_equal(const void *item, const void *key) {
     if (a->axis != b->axis || a->div != b->div || a->size != b->size)
       return false;
   }
+  for (int axis = 0; axis < k->rank; axis++)
+    if (layout->halo[axis].lo != k->halo[axis].lo || layout->halo[axis].hi != k->halo[axis].hi)
+      return false;
   return true;
 }
 
@@ -32,7 +36,7 @@ static uint64_t layout_hash(const LayoutKey *key) {
     uint64_t digit[3] = {(uint64_t)key->digits[i].axis, (uint64_t)key->digits[i].div, (uint64_t)key->digits[i].size};
     hash = hash_bytes(hash, digit, sizeof digit);
   }
-  return hash;
+  return hash_bytes(hash, key->halo, sizeof key->halo);
 }
 
 /* The digits of one axis form a mixed radix. Follows the chain div 1 -> div * size -> ... to the outermost digit: each
@@ -60,6 +64,24 @@ static bool axis_is_mixed_radix(const Digit *digits, int n, int axis) {
   return false;
 }
 
+/* The digits have been checked. */
+static const Layout *intern_layout(Ctx *ctx, const LayoutKey *key) {
+  uint64_t hash = layout_hash(key);
+  const Layout *found = intern_find(&ctx->layouts, hash, layout_equal, key);
+  if (found)
+    return found;
+  Layout *layout = arena_alloc(ctx->arena, sizeof(Layout) + (size_t)key->n * sizeof(Digit));
+  layout->id = ctx->next_layout_id++;
+  layout->rank = key->rank;
+  layout->n = key->n;
+  layout->pad = key->pad;
+  memcpy(layout->halo, key->halo, sizeof layout->halo);
+  for (int i = 0; i < key->n; i++)
+    layout->digits[i] = key->digits[i];
+  intern_add(ctx, &ctx->layouts, hash, layout);
+  return layout;
+}
+
 const Layout *layout_get(Ctx *ctx, int rank, const Digit *digits, int n, PadState pad) {
   if (rank < 0 || rank > WEFT_MAX_RANK || n < rank || n > WEFT_MAX_DIGITS)
     return NULL;
@@ -69,20 +91,20 @@ const Layout *layout_get(Ctx *ctx, int rank, const Digit *digits, int n, PadStat
   for (int axis = 0; axis < rank; axis++)
     if (!axis_is_mixed_radix(digits, n, axis))
       return NULL;
-  LayoutKey key = {rank, n, n == rank ? PAD_ANY : pad, digits};
-  uint64_t hash = layout_hash(&key);
-  const Layout *found = intern_find(&ctx->layouts, hash, layout_equal, &key);
-  if (found)
-    return found;
-  Layout *layout = arena_alloc(ctx->arena, sizeof(Layout) + (size_t)n * sizeof(Digit));
-  layout->id = ctx->next_layout_id++;
-  layout->rank = rank;
-  layout->n = n;
-  layout->pad = key.pad;
-  for (int i = 0; i < n; i++)
-    layout->digits[i] = digits[i];
-  intern_add(ctx, &ctx->layouts, hash, layout);
-  return layout;
+  LayoutKey key = {.rank = rank, .n = n, .pad = n == rank ? PAD_ANY : pad, .digits = digits};
+  return intern_layout(ctx, &key);
+}
+
+const Layout *layout_with_halo(Ctx *ctx, const Layout *layout, const Halo *halo) {
+  LayoutKey key = {.rank = layout->rank, .n = layout->n, .pad = layout->pad, .digits = layout->digits};
+  for (int axis = 0; axis < layout->rank; axis++) {
+    int64_t lo = halo[axis].lo, hi = halo[axis].hi;
+    if (lo < 0 || hi < 0 || lo > WEFT_MAX_HALO || hi > WEFT_MAX_HALO ||
+        (lo + hi > 0 && layout_block(layout, axis) != 1))
+      return NULL;
+    key.halo[axis] = halo[axis];
+  }
+  return intern_layout(ctx, &key);
 }
 
 const Layout *layout_permutation(Ctx *ctx, int rank, const int *perm) {
@@ -103,8 +125,15 @@ const Layout *layout_with_pad(Ctx *ctx, const Layout *layout, PadState pad) {
   return layout_get(ctx, layout->rank, layout->digits, layout->n, pad);
 }
 
+bool layout_has_halo(const Layout *layout) {
+  for (int axis = 0; axis < layout->rank; axis++)
+    if (layout->halo[axis].lo + layout->halo[axis].hi > 0)
+      return true;
+  return false;
+}
+
 bool layout_is_permutation(const Layout *layout) {
-  return layout->n == layout->rank;
+  return layout->n == layout->rank && !layout_has_halo(layout);
 }
 
 bool layout_is_row_major(const Layout *layout) {
@@ -139,20 +168,26 @@ const Layout *layout_permute_axes(Ctx *ctx, const Layout *layout, const int *axe
     digits[i] = layout->digits[i];
     digits[i].axis = now[layout->digits[i].axis];
   }
+  Halo halo[WEFT_MAX_RANK];
+  for (int k = 0; k < layout->rank; k++)
+    halo[k] = layout->halo[axes[k]];
   const Layout *permuted = layout_get(ctx, layout->rank, digits, layout->n, layout->pad);
   WEFT_ASSERT(permuted != NULL);
-  return permuted;
+  return layout_with_halo(ctx, permuted, halo);
 }
 
 Dim layout_extent(Ctx *ctx, const Layout *layout, const Dim *dims, int k) {
   const Digit *digit = &layout->digits[k];
-  return digit->size ? expr_const(ctx, digit->size) : expr_ceildiv_const(ctx, dims[digit->axis], digit->div);
+  const Halo *halo = &layout->halo[digit->axis];
+  return digit->size ? expr_const(ctx, digit->size)
+                     : expr_add_const(ctx, expr_ceildiv_const(ctx, dims[digit->axis], digit->div), halo->lo + halo->hi);
 }
 
 void layout_indices(Ctx *ctx, const Layout *layout, const Expr *const *logical, const Expr **phys) {
   for (int k = 0; k < layout->n; k++) {
     const Digit *digit = &layout->digits[k];
-    const Expr *quotient = expr_floordiv_const(ctx, logical[digit->axis], digit->div);
+    const Expr *place = expr_add_const(ctx, logical[digit->axis], layout->halo[digit->axis].lo);
+    const Expr *quotient = expr_floordiv_const(ctx, place, digit->div);
     phys[k] = digit->size ? expr_mod_const(ctx, quotient, digit->size) : quotient;
   }
 }
@@ -164,16 +199,17 @@ Dim layout_storage(Ctx *ctx, const Layout *layout, const Dim *dims) {
   return storage;
 }
 
-static int64_t extent_static(const Digit *digit, const int64_t *extents) {
-  return digit->size ? digit->size : ceildiv_i64(extents[digit->axis], digit->div);
+static int64_t extent_static(const Layout *layout, const Digit *digit, const int64_t *extents) {
+  const Halo *halo = &layout->halo[digit->axis];
+  return digit->size ? digit->size : ceildiv_i64(extents[digit->axis], digit->div) + halo->lo + halo->hi;
 }
 
 int64_t layout_offset(const Layout *layout, const int64_t *extents, const int64_t *index) {
   int64_t offset = 0;
   for (int k = 0; k < layout->n; k++) {
     const Digit *digit = &layout->digits[k];
-    int64_t place = index[digit->axis] / digit->div;
-    offset = offset * extent_static(digit, extents) + (digit->size ? place % digit->size : place);
+    int64_t place = (index[digit->axis] + layout->halo[digit->axis].lo) / digit->div;
+    offset = offset * extent_static(layout, digit, extents) + (digit->size ? place % digit->size : place);
   }
   return offset;
 }
@@ -181,7 +217,7 @@ int64_t layout_offset(const Layout *layout, const int64_t *extents, const int64_
 int64_t layout_storage_static(const Layout *layout, const int64_t *extents) {
   int64_t storage = 1;
   for (int k = 0; k < layout->n; k++)
-    WEFT_ASSERT(mul_i64(storage, extent_static(&layout->digits[k], extents), &storage));
+    WEFT_ASSERT(mul_i64(storage, extent_static(layout, &layout->digits[k], extents), &storage));
   return storage;
 }
 
@@ -194,5 +230,5 @@ const Layout *layout_unsplit_axes(Ctx *ctx, const Layout *layout, const bool *ax
       continue;
     digits[n++] = axes[d.axis] ? (Digit){d.axis, 1, 0} : d;
   }
-  return layout_get(ctx, layout->rank, digits, n, layout->pad);
+  return layout_with_halo(ctx, layout_get(ctx, layout->rank, digits, n, layout->pad), layout->halo);
 }

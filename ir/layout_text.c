@@ -5,7 +5,8 @@
  * digit, `4b/8` where its divisor is written, `:zero` and `:finite` for the padding. They differ in the letters, and in
  * that letters write the outermost digit of every axis as a capital while a tag writes that of an axis that is not
  * split as a small letter. A divisor is left out where the inner digits of the axis stand coarsest first: it then is
- * the product of the sizes that follow. A '/' parts a divisor from a size that follows it: `4b/1/2b/4`. */
+ * the product of the sizes that follow. A '/' parts a divisor from a size that follows it: `4b/1/2b/4`. Behind the
+ * outermost digit of an axis its halo is written, `d(1,2)`, where it has one. */
 #include "ir/layout.h"
 
 #define POSITIONS "ABCDEFGH"
@@ -23,6 +24,7 @@ typedef struct {
   const char *p, *end;
   Digit digits[WEFT_MAX_DIGITS];
   int n;
+  Halo halo[WEFT_MAX_RANK];
   const char **why;
 } Reader;
 
@@ -72,7 +74,29 @@ static bool read_int(Reader *r, int64_t *out) {
   return true;
 }
 
-/* Reads one digit of the layout: a letter, or a size, a small letter and perhaps a divisor. */
+static bool read_halo_side(Reader *r, char after, int64_t *out) {
+  *out = 0;
+  const char *start = r->p;
+  for (; r->p < r->end && is_digit(*r->p) && *out <= WEFT_MAX_HALO; r->p++)
+    *out = *out * 10 + (*r->p - '0');
+  if (*out > WEFT_MAX_HALO)
+    return bad(r, "a halo is out of range: at most %d", (int)WEFT_MAX_HALO);
+  if (r->p == start || r->p == r->end || *r->p != after)
+    return bad(r, "a halo is written as two numbers, (1,2)");
+  r->p++;
+  return true;
+}
+
+/* Reads the halo of an axis, '(' being ahead. */
+static bool read_halo(Reader *r, int axis) {
+  Halo *halo = &r->halo[axis];
+  r->p++;
+  if (!read_halo_side(r, ',', &halo->lo) || !read_halo_side(r, ')', &halo->hi))
+    return false;
+  return halo->lo + halo->hi > 0 || bad(r, "a halo of (0,0) is none");
+}
+
+/* Reads one digit of the layout: a letter and perhaps a halo, or a size, a small letter and perhaps a divisor. */
 static bool read_digit(Reader *r) {
   Digit digit = {0, 0, 0};
   bool inner = is_digit(*r->p);
@@ -108,7 +132,7 @@ static bool read_digit(Reader *r) {
   if (r->n == WEFT_MAX_DIGITS)
     return bad(r, "more than %d digits", WEFT_MAX_DIGITS);
   r->digits[r->n++] = digit;
-  return true;
+  return inner || r->p == r->end || *r->p != '(' || read_halo(r, digit.axis);
 }
 
 /* Gives the digits of one axis their divisors. */
@@ -144,6 +168,8 @@ static bool complete_axis(Reader *r, int axis) {
     return bad(r, "'%c' says that the axis is split, but it has no block", notation->letters[axis]);
   if (notation->tag && r->digits[outer].div == 1 && inner)
     return bad(r, "axis '%c' has blocks: its outermost digit is written '%c'", letter, notation->letters[axis]);
+  if (inner && r->halo[axis].lo + r->halo[axis].hi > 0)
+    return bad(r, "axis '%c' has blocks and a halo; it can have only one of them", letter);
   r->digits[outer].div = block;
   return true;
 }
@@ -178,9 +204,11 @@ static const Layout *layout_read(Ctx *ctx, const Notation *notation, const char 
     return NULL;
   }
   const Layout *layout = layout_get(ctx, notation->rank, r.digits, r.n, pad);
-  if (!layout)
+  if (!layout) {
     bad(&r, "the divisors of an axis are not the products of its finer blocks");
-  return layout;
+    return NULL;
+  }
+  return layout_with_halo(ctx, layout, r.halo);
 }
 
 const Layout *layout_parse(Ctx *ctx, int rank, const char *tag, size_t len, const char **why) {
@@ -231,7 +259,10 @@ static void layout_write(Str *out, const Layout *layout, const Notation *notatio
     const Digit *digit = &layout->digits[i];
     char capital = notation->letters[digit->axis];
     if (digit->size == 0) {
+      const Halo *halo = &layout->halo[digit->axis];
       str_putc(out, notation->tag && digit->div == 1 ? small_of(capital) : capital);
+      if (halo->lo + halo->hi > 0)
+        str_printf(out, "(%lld,%lld)", (long long)halo->lo, (long long)halo->hi);
       continue;
     }
     str_printf(out, "%lld%c", (long long)digit->size, small_of(capital));

@@ -231,8 +231,15 @@ bool lex_tag(Lexer *lex, Word *tag) {
   lex->line = w->line;
   lex->col = w->col;
   const char *p = w->start + 1;
-  while (p < lex->end && (is_letter(*p) || is_digit(*p) || *p == '/') && *p != '_')
-    p++;
+  bool halo = false; /* between '(' and ')', which stand behind a letter */
+  for (; p < lex->end && *p != '_'; p++) {
+    if (*p == '(' && !halo && is_letter(p[-1]))
+      halo = true;
+    else if (*p == ')' && halo)
+      halo = false;
+    else if (halo ? !is_digit(*p) && *p != ',' : !is_letter(*p) && !is_digit(*p) && *p != '/')
+      break;
+  }
   if (p < lex->end && *p == ':')
     for (p++; p < lex->end && is_letter(*p) && *p != '_';)
       p++;

@@ -116,13 +116,32 @@ static void copy(Tensor *logical, const Type *type, char *storage, bool to_stora
   int64_t unit[WEFT_MAX_RANK] = {0}, step = 0, base = 0;
   unit[last] = 1;
   if (linear && extents[last] > 1)
-    step = layout_offset(layout, extents, unit);
+    step = layout_offset(layout, extents, unit) - layout_offset(layout, extents, index);
   for (int64_t i = 0; i < logical->n; i++, at += size) {
     if (!linear || index[last] == 0)
       base = layout_offset(layout, extents, index);
     char *place = storage + (size_t)(linear ? base + index[last] * step : base) * size;
     memcpy(to_storage ? place : at, to_storage ? at : place, size);
     tensor_next_index(logical, index);
+  }
+}
+
+/* Zeros at the indices in front of (lo) and behind axis k, the other axes from halo to halo. */
+static void clear_halo(const Type *type, const int64_t *extents, int k, char *storage) {
+  const Layout *layout = type->layout;
+  size_t size = dtype_size(type->dtype);
+  Tensor box = {.rank = type->rank, .n = 1}; /* the halo of axis k: its shape */
+  for (int axis = 0; axis < type->rank; axis++) {
+    const Halo *h = &layout->halo[axis];
+    box.shape[axis] = axis == k ? h->lo + h->hi : h->lo + extents[axis] + h->hi;
+    box.n *= box.shape[axis];
+  }
+  int64_t at[WEFT_MAX_RANK] = {0}, index[WEFT_MAX_RANK];
+  for (int64_t i = 0; i < box.n; i++, tensor_next_index(&box, at)) {
+    for (int axis = 0; axis < type->rank; axis++)
+      index[axis] = at[axis] - layout->halo[axis].lo;
+    index[k] += index[k] >= 0 ? extents[k] : 0;
+    memset(storage + (size_t)layout_offset(layout, extents, index) * size, 0, size);
   }
 }
 
@@ -133,6 +152,9 @@ void tensor_to_storage(const Tensor *t, const Type *type, void *storage) {
   else
     memset(storage, 0, bytes);
   copy((Tensor *)(uintptr_t)t, type, storage, true);
+  for (int k = 0; k < type->rank; k++)
+    if (type->layout->halo[k].lo + type->layout->halo[k].hi > 0)
+      clear_halo(type, t->shape, k, storage);
 }
 
 void tensor_from_storage(Tensor *t, const Type *type, const void *storage) {

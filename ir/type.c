@@ -1,6 +1,6 @@
 /* Element types and tensor types.
  *
- * Invariant: the storage of a Type that exists, padding included, has at most WEFT_MAX_ELEMENTS elements at the upper
+ * Invariant: the storage of a Type that exists, padding and halo included, has at most WEFT_MAX_ELEMENTS elements at the upper
  * bounds of its dimensions (as far as these are known), so that offsets and sizes in bytes fit an int64_t everywhere.
  * An extent of 0 counts as 1 in this: the product of the other extents occurs as a stride. */
 #include "ir/type.h"
@@ -75,8 +75,9 @@ static bool size_is_allowed(int rank, const Dim *dims, const Layout *layout) {
       return false;
   for (int k = 0; k < layout->n; k++) {
     const Digit *digit = &layout->digits[k];
-    int64_t hi = dims[digit->axis]->hi;
-    if (!count_in(&elements, digit->size ? digit->size : hi < EXPR_MAX ? ceildiv_i64(hi, digit->div) : 1))
+    const Halo *halo = &layout->halo[digit->axis];
+    int64_t hi = dims[digit->axis]->hi, outermost = hi < EXPR_MAX ? ceildiv_i64(hi, digit->div) : 1;
+    if (!count_in(&elements, digit->size ? digit->size : outermost + halo->lo + halo->hi))
       return false;
   }
   return true;

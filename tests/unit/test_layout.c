@@ -93,6 +93,30 @@ START_TEST(storage_and_offsets) {
 }
 END_TEST
 
+START_TEST(halos) {
+  const Layout *plain = parse(4, "acdb"), *halo = parse(4, "ac(1,2)d(0,3)b");
+  const int64_t extents[] = {2, 5, 4, 6}, first[] = {0, 0, 0, 0}, corner[] = {1, 4, -1, 8};
+  ck_assert(layout_has_halo(halo) && !layout_has_halo(plain));
+  ck_assert(!layout_is_permutation(halo) && !layout_is_row_major(parse(2, "a(1,0)b")));
+  ck_assert(halo->halo[2].lo == 1 && halo->halo[2].hi == 2 && halo->halo[3].lo == 0 && halo->halo[3].hi == 3);
+  ck_assert_ptr_eq(layout_with_halo(ctx, plain, halo->halo), halo);
+  ck_assert_ptr_eq(layout_with_halo(ctx, halo, plain->halo), plain);
+  ck_assert_ptr_eq(layout_with_pad(ctx, halo, PAD_ANY), plain);
+  ck_assert_ptr_eq(layout_permute_axes(ctx, halo, (int[]){0, 2, 3, 1}), parse(4, "ab(1,2)c(0,3)d"));
+  ck_assert_ptr_eq(layout_unsplit_axes(ctx, parse(4, "aBc(1,2)d8b"), (bool[]){0, 1, 0, 0}), parse(4, "abc(1,2)d"));
+  ck_assert_int_eq(layout_storage_static(halo, extents), 2 * (1 + 4 + 2) * (6 + 3) * 5);
+  ck_assert_int_eq(layout_offset(halo, extents, first), 9 * 5);
+  ck_assert_int_eq(layout_offset(halo, extents, corner), (7 * 9 + 8) * 5 + 4);
+  ck_assert_int_eq(layout_storage_static(parse(1, "a(2,3)"), (int64_t[]){0}), 5);
+  Halo bad[4] = {{0, 0}, {1, 0}, {0, 0}, {0, 0}};
+  ck_assert_ptr_null(layout_with_halo(ctx, parse(4, "aBcd8b"), bad)); /* on a split axis */
+  bad[1].lo = -1;
+  ck_assert_ptr_null(layout_with_halo(ctx, plain, bad));
+  bad[1].lo = WEFT_MAX_HALO + 1;
+  ck_assert_ptr_null(layout_with_halo(ctx, plain, bad));
+}
+END_TEST
+
 START_TEST(tags_print_as_read) {
   static const struct {
     int rank;
@@ -112,7 +136,10 @@ START_TEST(tags_print_as_read) {
               {8, "hgfedcba"},
               {2, "4a2b/1/2b/2AB2a"},
               {2, "AB1048576a1048576b"},
-              {1, "2a/4/4a/1/2a/8A"}};
+              {1, "2a/4/4a/1/2a/8A"},
+              {1, "a(1,0)"},
+              {4, "abc(1,1)d(0,20)"},
+              {4, "aBc(3,1048576)d8b:zero"}};
   for (size_t i = 0; i < sizeof tags / sizeof *tags; i++)
     ck_assert_str_eq(print(parse(tags[i].rank, tags[i].tag)), tags[i].tag);
   /* A divisor that says nothing new is read and not printed. */
@@ -156,6 +183,17 @@ START_TEST(bad_tags_are_refused) {
       {4, "ab-cd", "'-' is no letter"},
       {4, "ab\xff", "a character that is no letter"},
       {4, "aBcd-8b", "'-' is no letter"},
+      {2, "ab(1)", "a halo is written as two numbers"},
+      {2, "ab(1,2", "a halo is written as two numbers"},
+      {2, "ab(,2)", "a halo is written as two numbers"},
+      {2, "ab(-1,2)", "a halo is written as two numbers"},
+      {2, "ab(1,2)(1,2)", "'(' is no letter"},
+      {2, "(1,2)ab", "'(' is no letter"},
+      {2, "ab(0,0)", "a halo of (0,0) is none"},
+      {2, "ab(1048577,0)", "a halo is out of range"},
+      {2, "ab(1,99999999999999999999999999)", "a halo is out of range"},
+      {2, "aB(1,1)8b", "axis 'b' has blocks and a halo"},
+      {2, "aB8b(1,1)", "'(' is no letter"},
       {9, "abcdefghi", "the rank is more than 8"},
       {1, "A2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a", "more than 24 digits"},
   };
@@ -168,7 +206,7 @@ START_TEST(bad_tags_are_refused) {
 END_TEST
 
 START_TEST(random_tags_do_no_harm) {
-  static const char alphabet[] = "abcdABCD0128/:zfinite\0\xff-";
+  static const char alphabet[] = "abcdABCD0128/(,):zfinite\0\xff-";
   int accepted = 0;
   for (int i = 0; i < 50000; i++) {
     char tag[24];
@@ -203,6 +241,8 @@ START_TEST(letters_both_ways) {
       {"", "", "", NULL},
       {"NC", "N2c/1C4c/2", "a2b/1B4b/2", NULL},
       {"NC", "NC4c/2/2c/1", "aB4b2b", "NC4c2c"},
+      {"NCHW", "NH(1,1)W(0,2)C", "ac(1,1)d(0,2)b", NULL},
+      {"NCHW", "NCH(1,1)W8c", "aBc(1,1)d8b", NULL},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const char *why = NULL, *expected = cases[i].letters ? cases[i].letters : cases[i].text;
@@ -290,22 +330,32 @@ static const Layout *random_layout(int rank) {
   shuffle(digits, n);
   const Layout *layout = layout_get(ctx, rank, digits, n, (PadState)rng(3));
   ck_assert_ptr_nonnull(layout);
-  return layout;
+  Halo halo[WEFT_MAX_RANK] = {0};
+  for (int axis = 0; axis < rank; axis++)
+    if (layout_block(layout, axis) == 1 && rng(2))
+      halo[axis] = (Halo){rng(3), rng(3)};
+  return layout_with_halo(ctx, layout, halo);
 }
 
-/* The next index in row-major order; false after the last. */
-static bool next_index(int rank, const int64_t *extents, int64_t *index) {
-  for (int axis = rank - 1; axis >= 0; axis--) {
-    if (++index[axis] < extents[axis])
+static void first_index(const Layout *layout, int64_t *index) {
+  for (int axis = 0; axis < layout->rank; axis++)
+    index[axis] = -layout->halo[axis].lo;
+}
+
+/* The next index in row-major order, halos included; false after the last. */
+static bool next_index(const Layout *layout, const int64_t *extents, int64_t *index) {
+  for (int axis = layout->rank - 1; axis >= 0; axis--) {
+    if (++index[axis] < extents[axis] + layout->halo[axis].hi)
       return true;
-    index[axis] = 0;
+    index[axis] = -layout->halo[axis].lo;
   }
   return false;
 }
 
 static void check_offsets(const Layout *layout, const int64_t *extents) {
   const char *tag = print(layout);
-  int64_t storage = layout_storage_static(layout, extents), index[WEFT_MAX_RANK] = {0};
+  int64_t storage = layout_storage_static(layout, extents), index[WEFT_MAX_RANK];
+  first_index(layout, index);
   Dim dims[WEFT_MAX_RANK];
   for (int axis = 0; axis < layout->rank; axis++)
     dims[axis] = expr_const(ctx, extents[axis]);
@@ -326,7 +376,7 @@ static void check_offsets(const Layout *layout, const int64_t *extents) {
       by_expr = by_expr * extent + digit;
     }
     ck_assert_msg(by_expr == offset, "%s", tag);
-  } while (next_index(layout->rank, extents, index));
+  } while (next_index(layout, extents, index));
 }
 
 static void check_permute(const Layout *layout, const int64_t *extents) {
@@ -338,7 +388,8 @@ static void check_permute(const Layout *layout, const int64_t *extents) {
     axes[k] = axes[j];
     axes[j] = t;
   }
-  int64_t permuted_extents[WEFT_MAX_RANK], index[WEFT_MAX_RANK] = {0}, permuted_index[WEFT_MAX_RANK];
+  int64_t permuted_extents[WEFT_MAX_RANK], index[WEFT_MAX_RANK], permuted_index[WEFT_MAX_RANK];
+  first_index(layout, index);
   for (int k = 0; k < rank; k++) {
     permuted_extents[k] = extents[axes[k]];
     inverse[axes[k]] = k;
@@ -350,7 +401,7 @@ static void check_permute(const Layout *layout, const int64_t *extents) {
     for (int k = 0; k < rank; k++)
       permuted_index[k] = index[axes[k]];
     ck_assert_int_eq(layout_offset(layout, extents, index), layout_offset(permuted, permuted_extents, permuted_index));
-  } while (next_index(rank, extents, index));
+  } while (next_index(layout, extents, index));
 }
 
 START_TEST(random_layouts_have_their_properties) {
@@ -396,6 +447,7 @@ Suite *suite_layout(void) {
   tcase_add_test(t, row_major_and_permutations);
   tcase_add_test(t, blocks_and_padding_states);
   tcase_add_test(t, storage_and_offsets);
+  tcase_add_test(t, halos);
   tcase_add_test(t, tags_print_as_read);
   tcase_add_test(t, bad_tags_are_refused);
   tcase_add_test(t, random_tags_do_no_harm);

@@ -172,11 +172,12 @@ START_TEST(constant_hashes) {
 }
 END_TEST
 
-/* Logical order to storage and back is the identity for every kind of layout, and storage is where layout_offset says.
- */
+/* Logical order to storage and back is the identity for every kind of layout, storage is where layout_offset says, and
+ * around it lie poison or zeros, in halos zeros. */
 START_TEST(storage_round_trip) {
   static const char *const tags[] = {"abcd",        "acdb",     "dcba",       "aBcd8b",
-                                     "aBcd8b:zero", "ABcd2a4b", "abCD2d3c4d", "dcB2bA3a:finite"};
+                                     "aBcd8b:zero", "ABcd2a4b", "abCD2d3c4d", "dcB2bA3a:finite",
+                                     "abc(1,2)d(0,3)", "d(2,0)ca(1,1)b", "aBc(1,1)d8b", "aBc(0,1)d(2,2)8b:zero"};
   const int64_t shape[] = {3, 11, 4, 5};
   Tensor *t = tensor_new(g.ctx, DT_F32, 4, shape), *back = tensor_new(g.ctx, DT_F32, 4, shape);
   for (int64_t k = 0; k < t->n; k++)
@@ -188,12 +189,18 @@ START_TEST(storage_round_trip) {
     const Type *type = type_static(g.ctx, DT_F32, 4, shape, layout);
     float *storage = arena_alloc(g.ctx->arena, (size_t)type_bytes(type));
     tensor_to_storage(t, type, storage);
-    int64_t index[4] = {0}, n = type_bytes(type) / 4, padding = 0;
+    int64_t index[4] = {0}, n = type_bytes(type) / 4, poison = 0, zeros = 0, halo = 1;
+    for (int axis = 0; axis < 4; axis++)
+      halo *= shape[axis] + layout->halo[axis].lo + layout->halo[axis].hi;
+    halo -= t->n;
     for (int64_t i = 0; i < t->n; i++, tensor_next_index(t, index))
       ck_assert(storage[layout_offset(layout, shape, index)] == (float)i);
-    for (int64_t i = 0; i < n; i++)
-      padding += layout->pad == PAD_ANY ? isnan(storage[i]) : storage[i] == 0.0f;
-    ck_assert_int_eq(padding, n - t->n + (layout->pad != PAD_ANY)); /* element 0 is 0 too */
+    for (int64_t i = 0; i < n; i++) {
+      poison += isnan(storage[i]);
+      zeros += storage[i] == 0.0f;
+    }
+    ck_assert_int_eq(poison, layout->pad == PAD_ANY ? n - t->n - halo : 0);
+    ck_assert_int_eq(zeros, n - t->n - poison + 1); /* element 0 is 0 too */
     memset(back->data, 0, (size_t)back->n * 4);
     tensor_from_storage(back, type, storage);
     ck_assert_mem_eq(back->data, t->data, (size_t)t->n * 4);

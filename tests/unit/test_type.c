@@ -60,6 +60,7 @@ START_TEST(sizes) {
   ck_assert_int_eq(expr_value(type_elements(ctx, blocked)), 2 * 19 * 3 * 4);
   ck_assert_int_eq(expr_value(type_storage(ctx, blocked)), 2 * 24 * 3 * 4);
   ck_assert_int_eq(type_bytes(blocked), 2 * 24 * 3 * 4 * 8);
+  ck_assert_int_eq(type_bytes(type_static(ctx, DT_F16, 4, shape, tag(4, "ac(1,2)d(0,1)b"))), 2 * 6 * 5 * 19 * 2);
   const Type *scalar = type_static(ctx, DT_F16, 0, NULL, NULL);
   ck_assert_int_eq(expr_value(type_elements(ctx, scalar)), 1);
   ck_assert_int_eq(type_bytes(scalar), 2);
@@ -83,6 +84,7 @@ START_TEST(limits) {
   ck_assert_ptr_null(type_static(ctx, DT_F32, 3, (int64_t[]){1, 1, 1}, tag(3, "ABC1048576a1048576b2c")));
   const Type *fits = type_static(ctx, DT_F32, 2, (int64_t[]){large, 1}, NULL);
   ck_assert_ptr_null(type_with_layout(ctx, fits, tag(2, "aB2b")));
+  ck_assert_ptr_null(type_with_layout(ctx, fits, tag(2, "ab(0,1)")));
 }
 END_TEST
 
