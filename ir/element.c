@@ -123,3 +123,30 @@ void dtype_store(DType dtype, void *data, int64_t i, ScalarValue v) {
   }
   WEFT_UNREACHABLE();
 }
+
+#define DEFINE_FINITE(name, type, exponent)                                                                            \
+  static bool name(const type *bits, int64_t n) {                                                                      \
+    bool finite = true;                                                                                                \
+    for (int64_t k = 0; k < n; k++)                                                                                    \
+      finite &= (bits[k] & (exponent)) != (exponent);                                                                  \
+    return finite;                                                                                                     \
+  }
+DEFINE_FINITE(finite16, uint16_t, 0x7c00)
+DEFINE_FINITE(finite16b, uint16_t, 0x7f80)
+DEFINE_FINITE(finite32, uint32_t, 0x7f800000)
+DEFINE_FINITE(finite64, uint64_t, 0x7ff0000000000000)
+
+bool dtype_all_finite(DType dtype, const void *data, int64_t n) {
+  switch (dtype) {
+  case DT_F16:
+    return finite16(data, n);
+  case DT_BF16:
+    return finite16b(data, n);
+  case DT_F32:
+    return finite32(data, n);
+  case DT_F64:
+    return finite64(data, n);
+  default:
+    return true;
+  }
+}

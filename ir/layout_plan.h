@@ -19,6 +19,11 @@ typedef struct LayoutPlan {
   const char *why; /* out: one clause for explanations, "follows %"; '%' stands for operand `leader` */
   int leader;
   const char **reads; /* out: why operand k is read in another layout than it had, where `why` does not say it */
+  /* in: NULL, or room for WEFT_MAX_RANK pairs of 0, which asks; out: the halo that operand halo_operand had best have,
+   * all 0 where it needs none, and the op's work with it in relation to that without. */
+  Halo *halo;
+  int halo_operand;
+  double halo_work;
 } LayoutPlan;
 
 /* The plan of an op as it stands, without wishes. */

@@ -24,12 +24,14 @@ void tensor_set(Tensor *t, int64_t i, double v);
 /* Element i of an array in memory. */
 ScalarValue dtype_load(DType dtype, const void *data, int64_t i);
 void dtype_store(DType dtype, void *data, int64_t i, ScalarValue v);
+/* True where no element of an array in memory is an infinity or a NaN. */
+bool dtype_all_finite(DType dtype, const void *data, int64_t n);
 /* to[i] = from[j]; the element types are equal. */
 void tensor_copy_element(Tensor *to, int64_t i, const Tensor *from, int64_t j);
 /* The next index of the tensor in row-major order; after the last one all zeros. */
 void tensor_next_index(const Tensor *t, int64_t *index);
 /* Between a logical tensor and storage in `type`'s layout. to_storage fills padding lanes: signalling NaN or 0xA5 bytes where the
- * state is `any`, else 0. */
+ * state is `any`, else 0; and halos with 0. */
 void tensor_to_storage(const Tensor *t, const Type *type, void *storage);
 void tensor_from_storage(Tensor *t, const Type *type, const void *storage);
 /* Fills n bytes with poison: signalling NaN for floats, 0xA5 for others. */

@@ -157,8 +157,10 @@ static bool lower_group(LowerCtx *lc, const Op *root) {
   Group group = {.root = root, .chain = chain.data, .n_chain = (int)chain.len};
   group.result = chain.len ? chain.data[chain.len - 1]->result : root->result;
   group.what = group_what(lc, &group);
-  if (!(root->def->traits & OP_LEAF))
+  if (!(root->def->traits & OP_LEAF)) {
     lc->buffers[group.result->id] = group.target = result_buffer(lc, group.result);
+    schedule_halo(lc, &group);
+  }
   return lower_table[root->def->code](lc, &group);
 }
 

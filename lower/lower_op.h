@@ -51,6 +51,9 @@ const Scalar *lower_chain(LowerCtx *lc, const Group *group, const Expr *const *i
 /* Loops for a computation, as a nest of the program named after the group. schedule.c. */
 void schedule_computation(LowerCtx *lc, const Group *group, const Computation *c);
 
+/* A nest that stores zeros in the halo of the group's target; none where it has no halo. schedule_halo.c. */
+void schedule_halo(LowerCtx *lc, const Group *group);
+
 /* Stores the group over the axes of c, at index `at` of its result, the root's value being `root` over c->args. */
 bool lower_move(LowerCtx *lc, const Group *group, Computation *c, const Expr *const *at, const Scalar *root);
 

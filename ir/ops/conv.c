@@ -5,6 +5,7 @@
  *
  * where terms outside of x are absent. Negative padding crops. Extents: floor((X + pads - d*(K-1) - 1) / s) + 1. */
 #include "ir/ops/conv_common.h"
+#include "ir/ops/conv_halo.h"
 
 const Type *conv_infer(Ctx *ctx, const Op *op) {
   ConvAttrs a = conv_attrs(op);
@@ -46,6 +47,7 @@ const Type *conv_infer(Ctx *ctx, const Op *op) {
 void conv_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {
   static const int perm[4][5] = {{0}, {2, 1, 0}, {2, 3, 1, 0}, {2, 3, 4, 1, 0}};
   conv_plan(ctx, op, plan, perm[op->def->spatial]);
+  conv_plan_halo(op, plan, false);
 }
 
 /* Adds w times the elements of x that one tap meets to sum, the plane of one output channel: row by row, so that the

@@ -5,6 +5,7 @@
  *
  * where positions outside of out are dropped. Extents: (X-1)*s + d*(K-1) + 1 + output_padding - pads. */
 #include "ir/ops/conv_common.h"
+#include "ir/ops/conv_halo.h"
 
 const Type *conv_transpose_infer(Ctx *ctx, const Op *op) {
   ConvAttrs a = conv_attrs(op);
@@ -42,6 +43,7 @@ const Type *conv_transpose_infer(Ctx *ctx, const Op *op) {
 void conv_transpose_layout(Ctx *ctx, const Op *op, LayoutPlan *plan) {
   static const int perm[4][5] = {{0}, {2, 0, 1}, {2, 3, 0, 1}, {2, 3, 4, 0, 1}};
   conv_plan(ctx, op, plan, perm[op->def->spatial]);
+  conv_plan_halo(op, plan, true);
 }
 
 /* Adds w times one input channel at one tap to sum, the plane of one output channel, row by row. */

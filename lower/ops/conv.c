@@ -1,6 +1,7 @@
-/* Convolution: output o along a spatial axis sums over the taps k with input i = o*s + k*d - p inside 0 <= i < I, which
- * is  max(0, ceil((p - o*s)/d)) <= k < min(K, floor((I - 1 + p - o*s)/d) + 1):  the bounds of the tap loop, so that no
- * predicate is needed. */
+/* Convolution: output o along a spatial axis sums over the taps k with input i = o*s + k*d - p inside -l <= i < I + h,
+ * where the data has the halo (l, h), which is
+ *   max(0, ceil((p - l - o*s)/d)) <= k < min(K, floor((I + h - 1 + p - o*s)/d) + 1):
+ * the bounds of the tap loop, so that no predicate is needed. A halo that covers the padding makes them 0 and K. */
 #include "lower/ops/conv_lower.h"
 
 bool lower_conv(LowerCtx *lc, const Group *group);
@@ -15,12 +16,15 @@ bool lower_conv(LowerCtx *lc, const Group *group) {
   ConvShape shape =
       conv_shape(lc, op, kernel->dims[1], expr_floordiv_const(ctx, kernel->dims[0], op_int(op, "groups")));
   const Expr *zero = expr_const(ctx, 0), *axes[3], *taps[3], *in[3];
+  Halo halo[3];
+  conv_data_halo(lc, op, halo);
   for (int k = 0; k < shape.spatial; k++) {
     int name = shape.spatial - 1 - k;
     const Expr *o = expr_var(ctx, axis_names[name], zero, result->dims[2 + k]);
     const Expr *at = expr_add_const(ctx, expr_mul_const(ctx, o, strides[k]), -padding[k]); /* of tap 0 */
-    const Expr *lo = expr_max(ctx, zero, expr_ceildiv_const(ctx, expr_sub(ctx, zero, at), dilation[k]));
-    const Expr *last = expr_sub(ctx, expr_add_const(ctx, data->dims[2 + k], -1), at);
+    const Expr *first = expr_sub(ctx, expr_const(ctx, -halo[k].lo), at);
+    const Expr *lo = expr_max(ctx, zero, expr_ceildiv_const(ctx, first, dilation[k]));
+    const Expr *last = expr_sub(ctx, expr_add_const(ctx, data->dims[2 + k], halo[k].hi - 1), at);
     const Expr *hi =
         expr_min(ctx, kernel->dims[2 + k], expr_add_const(ctx, expr_floordiv_const(ctx, last, dilation[k]), 1));
     axes[k] = o;

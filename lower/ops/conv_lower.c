@@ -2,6 +2,14 @@
 #include "lower/ops/conv_lower.h"
 
 #include "ir/fault.h"
+#include "ir/ops/conv_halo.h"
+
+void conv_data_halo(LowerCtx *lc, const Op *op, Halo *halo) {
+  const Buffer *buffer = lc->buffers[op->operands[0]->id];
+  bool readable = buffer && layout_has_halo(buffer->type->layout) && conv_may_read_halo(op);
+  for (int k = 0; k < op->def->spatial; k++)
+    halo[k] = readable ? buffer->type->layout->halo[2 + k] : (Halo){0, 0};
+}
 
 ConvShape conv_shape(LowerCtx *lc, const Op *op, Dim group_in, Dim group_out) {
   Ctx *ctx = lc->ctx;

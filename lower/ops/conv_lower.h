@@ -13,6 +13,9 @@ typedef struct {
   const Op *op;
 } ConvShape;
 
+/* The halo around the data that taps may read, one pair per spatial axis: what the buffer's layout has, where the data
+ * is read from a buffer and not through views. */
+void conv_data_halo(LowerCtx *lc, const Op *op, Halo *halo);
 ConvShape conv_shape(LowerCtx *lc, const Op *op, Dim group_in, Dim group_out);
 /* Completes and schedules the computation: spatial axes and taps of each output point, `out` their index in the
  * output, `in` in the input, `tap` in the kernel (n of each). taps may be empty (n_taps 0): the bias alone. kernel_index

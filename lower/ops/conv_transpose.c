@@ -15,6 +15,7 @@ typedef struct {
   ConvShape shape;
   PhaseAxis axis[3];
   Phase phase[3];
+  Halo halo[3]; /* of the data, which taps may read */
   int n_loops;
   const Expr *loops[6]; /* loop variables of phases that are not unrolled */
 } Work;
@@ -42,9 +43,11 @@ static bool lower_phases(Work *w) {
     axes[n_axes++] = q;
     out[k] = expr_add(ctx, p->offset, expr_mul_const(ctx, q, w->axis[k].stride));
     const Expr *at = expr_add(ctx, p->base, q); /* input of tap 0; tap j reads at - j*d' */
-    const Expr *past = expr_add_const(ctx, expr_sub(ctx, at, w->axis[k].input), 1);
+    Halo halo = w->halo[k];
+    const Expr *past = expr_add_const(ctx, expr_sub(ctx, at, w->axis[k].input), 1 - halo.hi);
     const Expr *lo = expr_max(ctx, zero, expr_ceildiv_const(ctx, past, p->input_step));
-    const Expr *hi = expr_min(ctx, p->n_taps, expr_add_const(ctx, expr_floordiv_const(ctx, at, p->input_step), 1));
+    const Expr *last = expr_floordiv_const(ctx, expr_add_const(ctx, at, halo.lo), p->input_step);
+    const Expr *hi = expr_min(ctx, p->n_taps, expr_add_const(ctx, last, 1));
     taps[k] = expr_var(ctx, tap_names[name], lo, hi);
     in[k] = expr_sub(ctx, at, expr_mul_const(ctx, taps[k], p->input_step));
     tap[k] = expr_add(ctx, p->first_tap, expr_mul_const(ctx, taps[k], p->tap_step));
@@ -128,6 +131,7 @@ bool lower_conv_transpose(LowerCtx *lc, const Group *group) {
   const Type *data = op->operands[0]->type, *kernel = op->operands[1]->type, *result = op->result->type;
   Dim group_in = expr_floordiv_const(ctx, kernel->dims[0], op_int(op, "groups"));
   Work w = {.lc = lc, .group = group, .shape = conv_shape(lc, op, group_in, kernel->dims[1])};
+  conv_data_halo(lc, op, w.halo);
   int64_t combinations = 1;
   for (int k = 0; k < w.shape.spatial; k++) {
     w.axis[k] = (PhaseAxis){.stride = op_attr(op, "strides")->ints[k],

@@ -61,6 +61,16 @@ static inline const Layout *random_layout(Ctx *ctx, int rank, bool blocked) {
   return layout;
 }
 
+/* The layout, one time in two with a halo on some of the axes that are not split. */
+static inline const Layout *with_random_halo(Ctx *ctx, const Layout *layout) {
+  Halo halo[WEFT_MAX_RANK] = {0};
+  bool any = between(0, 1);
+  for (int a = 0; a < layout->rank; a++)
+    if (any && layout_block(layout, a) == 1 && between(0, 2) > 0)
+      halo[a] = (Halo){between(0, 6), between(0, 6)};
+  return layout_with_halo(ctx, layout, halo);
+}
+
 /* ---- tensors ---- */
 
 /* Floats in -1..1, integers in -100..100 as far as the type has them, indices of an axis of this extent. */

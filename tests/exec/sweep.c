@@ -31,6 +31,10 @@ static void random_attributes(Attributes *a, int spatial, bool transposed) {
   }
 }
 
+static const Layout *inner_layout(Case *c, int rank) {
+  return with_random_halo(c->ctx, random_layout(c->ctx, rank, true));
+}
+
 static Value *random_chain(Case *c, Value *v) {
   static const char *const unary[] = {"relu", "leaky_relu", "tanh", "sigmoid", "clip"};
   const char *name = unary[between(0, 4)];
@@ -40,7 +44,7 @@ static Value *random_chain(Case *c, Value *v) {
     op_set_float(op, "max", 0.75);
   }
   str_printf(&c->text, " %s", name);
-  const Type *type = type_with_layout(c->ctx, v->type, random_layout(c->ctx, v->type->rank, true));
+  const Type *type = type_with_layout(c->ctx, v->type, inner_layout(c, v->type->rank));
   return op_finish(c->m, c->m->main, op, NULL, NULL, type);
 }
 
@@ -82,7 +86,7 @@ static Value *random_conv(Case *c) {
   op_set_int(op, "groups", groups);
   int64_t result_shape[5] = {data_shape[0], out * groups};
   memcpy(result_shape + 2, a.output, (size_t)spatial * sizeof *a.output);
-  const Type *type = type_static(c->ctx, DT_F32, spatial + 2, result_shape, random_layout(c->ctx, spatial + 2, true));
+  const Type *type = type_static(c->ctx, DT_F32, spatial + 2, result_shape, inner_layout(c, spatial + 2));
   return op_finish(c->m, c->m->main, op, NULL, "y", type);
 }
 
@@ -101,7 +105,7 @@ static Value *random_binary(Case *c, Value *v) {
   Value *operands[2] = {v, other};
   Op *op = op_create(c->ctx, op_find("add", 3), operands, 2, LOC_NONE);
   return op_finish(c->m, c->m->main, op, NULL, NULL,
-                   type_with_layout(c->ctx, v->type, random_layout(c->ctx, v->type->rank, true)));
+                   type_with_layout(c->ctx, v->type, inner_layout(c, v->type->rank)));
 }
 
 static bool build_case(Case *c) {

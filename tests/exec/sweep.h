@@ -22,8 +22,10 @@ typedef struct {
   int64_t extents[MAX_PARAMS]; /* parameters that are indices: of the axis that they index; 0: others */
 } Case;
 
-static Value *random_copy(Case *c, Value *v, bool blocked) {
-  return build_relayout(c->m, c->m->main, NULL, v, random_layout(c->ctx, v->type->rank, blocked), LOC_NONE);
+/* A copy in a random encoding; where not `inside`, one that the boundary may have. */
+static Value *random_copy(Case *c, Value *v, bool inside) {
+  const Layout *layout = random_layout(c->ctx, v->type->rank, inside);
+  return build_relayout(c->m, c->m->main, NULL, v, inside ? with_random_halo(c->ctx, layout) : layout, LOC_NONE);
 }
 
 static Value *add_param(Case *c, const char *name, DType dtype, int rank, const int64_t *shape) {
@@ -33,7 +35,8 @@ static Value *add_param(Case *c, const char *name, DType dtype, int rank, const 
 
 /* extent: as in fill. */
 static Value *add_constant(Case *c, const char *name, DType dtype, int rank, const int64_t *shape, int64_t extent) {
-  const Type *type = type_static(c->ctx, dtype, rank, shape, random_layout(c->ctx, rank, between(0, 1)));
+  const Layout *layout = with_random_halo(c->ctx, random_layout(c->ctx, rank, between(0, 1)));
+  const Type *type = type_static(c->ctx, dtype, rank, shape, layout);
   Tensor *t = tensor_of_type(c->ctx, type);
   fill(t, extent);
   void *data = arena_alloc(c->ctx->arena, (size_t)type_bytes(type));

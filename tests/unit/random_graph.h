@@ -55,19 +55,32 @@ static inline void random_shape(int rank, int64_t shape[WEFT_MAX_RANK]) {
     shape[k] = random_in(0, 14) == 0 ? 0 : random_in(1, rank > 2 ? 6 : 9);
 }
 
+/* The layout, one time in three with a halo on axes that are not split. */
+static inline const Layout *with_random_halo(Ctx *ctx, const Layout *layout) {
+  Halo halo[WEFT_MAX_RANK] = {0};
+  bool any = random_in(0, 2) == 0;
+  for (int a = 0; a < layout->rank; a++)
+    if (any && layout_block(layout, a) == 1)
+      halo[a] = (Halo){random_in(0, 2), random_in(0, 2)};
+  return layout_with_halo(ctx, layout, halo);
+}
+
 /* Finishes the op and gives its result any layout. */
 static inline void add_op(RandomGraph *r, Op *op) {
   Value *v = finish(&r->g, op, NULL);
   if (!v)
     ck_abort_msg("%s", diag_text(r->g.ctx->diags, false));
-  if (random_in(0, 2) == 0)
-    v->type = type_with_layout(r->g.ctx, v->type, random_layout(r->g.ctx, v->type->rank, true));
+  if (random_in(0, 2) == 0) {
+    const Layout *layout = random_layout(r->g.ctx, v->type->rank, true);
+    bool view = op->def->traits & OP_VIEW;
+    v->type = type_with_layout(r->g.ctx, v->type, view ? layout : with_random_halo(r->g.ctx, layout));
+  }
   r->pool[r->n++] = v;
 }
 
 static inline Value *random_constant(RandomGraph *r, int rank, const int64_t *shape) {
   Ctx *ctx = r->g.ctx;
-  const Layout *layout = random_in(0, 1) ? random_layout(ctx, rank, true) : NULL;
+  const Layout *layout = random_in(0, 1) ? with_random_halo(ctx, random_layout(ctx, rank, true)) : NULL;
   const Type *type = type_static(ctx, DT_F32, rank, shape, layout);
   Tensor *t = tensor_of_type(ctx, type);
   for (int64_t k = 0; k < t->n; k++)
@@ -142,6 +155,7 @@ static inline void add_copy(RandomGraph *r) {
   const Layout *layout = random_layout(r->g.ctx, v->type->rank, true);
   if (random_in(0, 1))
     layout = layout_with_pad(r->g.ctx, layout, PAD_ZERO);
+  layout = with_random_halo(r->g.ctx, layout);
   r->pool[r->n++] = build_relayout(r->g.m, r->g.f, NULL, v, layout, LOC_NONE);
 }
 
