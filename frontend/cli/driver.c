@@ -168,7 +168,7 @@ static bool build(Ctx *ctx, const BuildOptions *options, Module *module, bool lo
   str_put(&text, "expand-composites,fold-constants,canonicalize,cse,dce,fold-batch-norm,infer-layout");
   if (strcmp(options->layout, "keep") != 0)
     str_printf(&text, ",convert-layout{%s,vector-bytes=%d}", options->layout, cpu->lower.vector_bytes);
-  str_put(&text, ",fold-constants,dce,legalize{target=cpu},fuse");
+  str_put(&text, ",fold-constants,dce,add-halos,legalize{target=cpu},fuse");
   if (lowered)
     str_printf(&text, ",lower{vector-bytes=%d,registers=%d},plan", cpu->lower.vector_bytes, cpu->lower.registers);
   Pipeline pipeline = {0};

@@ -341,7 +341,7 @@ class Tests:
         names = sorted(p.name for p in (self.scratch / "dump").iterdir())
         passes = [re.sub(r"^\d\d-|\.weft$", "", name) for name in names]
         self.checks.equal(passes, ["expand-composites", "fold-constants", "canonicalize", "cse", "dce", "fold-batch-norm", "infer-layout",
-                                   "convert-layout", "fold-constants", "dce", "legalize", "fuse", "lower", "plan"],
+                                   "convert-layout", "fold-constants", "dce", "add-halos", "legalize", "fuse", "lower", "plan"],
                           "--dump-dir: one file per stage, in order")
         self.checks.equal(self.left(), ["dump", "out.so"], "compile writes what was asked for, no more")
 

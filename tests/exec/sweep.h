@@ -89,8 +89,10 @@ static bool run_case(Case *c, Tolerance tolerance) {
   str_printf(&c->text, " [%s]", cpu->name);
   Unit unit = {.ctx = ctx, .module = c->m};
   Str log = str_new(ctx->arena);
-  const char *text = arena_printf(ctx->arena, "fold-constants,dce,legalize,%slower{vector-bytes=%d,registers=%d},plan",
-                                  between(0, 3) ? "fuse," : "", cpu->lower.vector_bytes, cpu->lower.registers);
+  static const char *const halos[3] = {"", "add-halos,", "add-halos{always},"};
+  const char *text =
+      arena_printf(ctx->arena, "fold-constants,dce,%slegalize,%slower{vector-bytes=%d,registers=%d},plan",
+                   halos[between(0, 2)], between(0, 3) ? "fuse," : "", cpu->lower.vector_bytes, cpu->lower.registers);
   if (!run_pipeline(&unit, text, &log))
     return false;
   const Type *type = f->results.data[0].type;

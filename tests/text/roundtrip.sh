@@ -56,6 +56,7 @@ convert-layout{*=NHWC:HWIO}
 convert-layout{*=NCHW4c}
 fold-constants,dce
 fold-constants,canonicalize,cse,dce,fold-batch-norm
+add-halos{always}
 fuse
 fuse,lower
 convert-layout{*=NCHW4c},fuse,lower,plan

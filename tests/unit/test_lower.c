@@ -283,8 +283,8 @@ END_TEST
 START_TEST(test_random) {
   static const char *const passes[] = {"legalize",
                                        "fuse",
-                                       "infer-layout,fold-constants,dce,legalize,fuse",
-                                       "convert-layout{*=NHWC:HWIO},dce,legalize,fuse",
+                                       "infer-layout,fold-constants,dce,add-halos,legalize,fuse",
+                                       "convert-layout{*=NHWC:HWIO},dce,add-halos{always},legalize,fuse",
                                        "convert-layout{*=NCHW4c:OIHW2i:NCHW2c},fold-constants,dce,legalize,fuse",
                                        "convert-layout{*=NHWC::NCHW4w}"};
   start_random(31);

@@ -279,6 +279,7 @@ static const char *random_pass(void) {
                                        "canonicalize",
                                        "cse",
                                        "dce",
+                                       "add-halos{always}",
                                        "legalize",
                                        "fuse"};
   return passes[random_in(0, COUNT(passes) - 1)];
