@@ -20,7 +20,7 @@ typedef struct LayoutPlan {
   int leader;
   const char **reads; /* out: why operand k is read in another layout than it had, where `why` does not say it */
   /* in: NULL, or room for WEFT_MAX_RANK pairs of 0, which asks; out: the halo that operand halo_operand had best have,
-   * all 0 where it needs none, and the op's work with it in relation to that without. */
+   * all 0 where it needs none, and the op's work with it in relation to that without (0 where there is no halo). */
   Halo *halo;
   int halo_operand;
   double halo_work;

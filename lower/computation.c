@@ -45,6 +45,12 @@ static void args_subst(Ctx *ctx, Args *args, const Expr *from, const Expr *to) {
     args->access[k] = access_subst(ctx, args->access[k], from, to);
 }
 
+/* var, or where its bounds change one of the same name with the new ones. */
+static const Expr *subst_bounds(Ctx *ctx, const Expr *var, const Expr *from, const Expr *to) {
+  const Expr *lo = expr_subst(ctx, var->a, from, to), *hi = expr_subst(ctx, var->b, from, to);
+  return lo == var->a && hi == var->b ? var : expr_var(ctx, var->name, lo, hi);
+}
+
 /* Replaces `from` in everything that stands after position `axis` of the axes, and in all accesses. A variable whose
  * bounds change becomes a new one, which is a substitution in turn. */
 static void substitute(Ctx *ctx, Computation *c, int axis, const Expr *from, const Expr *to) {
@@ -54,14 +60,14 @@ static void substitute(Ctx *ctx, Computation *c, int axis, const Expr *from, con
   args_subst(ctx, &c->args, from, to);
   for (int k = 0; k < c->n_bindings; k++)
     args_subst(ctx, &c->bindings[k].args, from, to);
+  for (int k = 0; k < c->n_reds; k++)
+    c->tight[k] = c->tight[k] ? subst_bounds(ctx, c->tight[k], from, to) : NULL;
   for (int k = axis; k < c->n_axes + c->n_reds; k++) {
     const Expr **slot = k < c->n_axes ? &c->axes[k] : &c->reds[k - c->n_axes];
     const Expr *old = *slot;
-    const Expr *lo = expr_subst(ctx, old->a, from, to), *hi = expr_subst(ctx, old->b, from, to);
-    if (lo == old->a && hi == old->b)
-      continue;
-    *slot = expr_var(ctx, old->name, lo, hi);
-    substitute(ctx, c, k + 1, old, *slot);
+    *slot = subst_bounds(ctx, old, from, to);
+    if (*slot != old)
+      substitute(ctx, c, k + 1, old, *slot);
   }
 }
 
@@ -106,6 +112,7 @@ static void drop_unit_reds(Ctx *ctx, Computation *c) {
       continue;
     }
     memmove(c->reds + k, c->reds + k + 1, (size_t)(c->n_reds - k - 1) * sizeof *c->reds);
+    memmove(c->tight + k, c->tight + k + 1, (size_t)(c->n_reds - k - 1) * sizeof *c->tight);
     c->n_reds--;
     substitute(ctx, c, c->n_axes + k, var, var->a);
   }
@@ -123,16 +130,23 @@ Computation computation_drop_unit_loops(Ctx *ctx, const Computation *c) {
   return r;
 }
 
-static bool bounds_use(const Expr *var, const Expr *atom) {
+void computation_tighten(Ctx *ctx, Computation *c, int k) {
+  const Expr *wide = c->reds[k];
+  c->reds[k] = c->tight[k];
+  c->tight[k] = NULL;
+  substitute(ctx, c, c->n_axes + k + 1, wide, c->reds[k]);
+}
+
+bool var_bounds_use(const Expr *var, const Expr *atom) {
   return expr_uses(var->a, atom) || expr_uses(var->b, atom);
 }
 
 bool computation_bounds_use(const Computation *c, int k) {
   for (int j = 0; j < c->n_axes; j++)
-    if (j != k && bounds_use(c->axes[j], c->axes[k]))
+    if (j != k && var_bounds_use(c->axes[j], c->axes[k]))
       return true;
   for (int j = 0; j < c->n_reds; j++)
-    if (bounds_use(c->reds[j], c->axes[k]))
+    if (var_bounds_use(c->reds[j], c->axes[k]))
       return true;
   return false;
 }

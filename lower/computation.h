@@ -42,6 +42,8 @@ typedef struct Computation {
   int n_axes, n_reds, n_bindings;
   const Expr *axes[COMPUTATION_MAX_VARS];
   const Expr *reds[COMPUTATION_MAX_VARS];
+  /* NULL, or a variable in whose narrower bounds the reduction may run as well: the other steps add zeros. */
+  const Expr *tight[COMPUTATION_MAX_VARS];
   Binding bindings[COMPUTATION_MAX_BINDINGS];
   bool reduces;       /* false: no accumulator, no reds */
   bool in_place;      /* of one that reduces: step and step_args alone count, of init, value and args none */
@@ -75,10 +77,14 @@ Computation computation_replace_axis(Ctx *ctx, const Computation *c, int k, cons
 Computation computation_restrict_axis(Ctx *ctx, const Computation *c, int k, const Expr *lo, const Expr *hi);
 /* c with the bounds of its reductions taken at axis k = `at`: for a range of the axis in which they do not change. */
 Computation computation_fix_bounds(Ctx *ctx, const Computation *c, int k, const Expr *at);
+/* Reduction k in its narrower bounds. */
+void computation_tighten(Ctx *ctx, Computation *c, int k);
 /* Removes axes and reductions of exactly one iteration. */
 Computation computation_drop_unit_loops(Ctx *ctx, const Computation *c);
 /* True where the bounds of a reduction or of another axis use axis k. */
 bool computation_bounds_use(const Computation *c, int k);
+/* True where a bound of var uses atom. */
+bool var_bounds_use(const Expr *var, const Expr *atom);
 /* The constant number of iterations of a variable, or -1. */
 int64_t var_extent(Ctx *ctx, const Expr *var);
 

@@ -67,6 +67,30 @@ static void mark_parallel(const Schedule *s, const Computation *c, Stmt *body) {
   }
 }
 
+/* Bounds that do not change along axis k (-1: none), by what other variables they use, say so. */
+static void fix_bounds(Ctx *ctx, Computation *c, int k) {
+  int64_t lo, hi;
+  if (k >= 0 && computation_bounds_use(c, k) && find_interior(c, k, &lo, &hi) && lo == expr_value(c->axes[k]->a) &&
+      hi == expr_value(c->axes[k]->b))
+    *c = computation_fix_bounds(ctx, c, k, c->axes[k]->a);
+}
+
+/* Of the bounds that a reduction may have, the wide ones are constant along the vector and the tile axis, where the
+ * narrow ones would cut a border off; along other axes the narrow ones spare steps and cost nothing. */
+static void choose_bounds(const Schedule *s, Computation *c) {
+  int vector = choose_vector(s, c), tile = choose_tile(s, c, vector);
+  for (int k = 0; k < c->n_reds; k++) {
+    const Expr *tight = c->tight[k];
+    bool cuts = tight && ((vector >= 0 && var_bounds_use(tight, c->axes[vector])) ||
+                          (tile >= 0 && var_bounds_use(tight, c->axes[tile])));
+    if (tight && !cuts)
+      computation_tighten(s->ctx, c, k);
+    c->tight[k] = NULL;
+  }
+  fix_bounds(s->ctx, c, vector);
+  fix_bounds(s->ctx, c, tile);
+}
+
 /* Loops for pieces: a nest each, but one for all that are too small to be worth a thread's waking. */
 static void emit_pieces(Schedule *s, const Group *group, const Pieces *pieces) {
   LoopProgram *p = s->lc->program;
@@ -99,6 +123,7 @@ void schedule_computation(LowerCtx *lc, const Group *group, const Computation *c
   schedule_split_digits(ctx, &whole, &regions);
   for (size_t k = 0; k < regions.len; k++) {
     sort_axes(ctx, &regions.data[k]);
+    choose_bounds(&s, &regions.data[k]);
     schedule_block_operand(&s, &regions.data[k], &blocked);
   }
   for (size_t k = 0; k < blocked.len; k++)

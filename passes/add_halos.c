@@ -2,7 +2,7 @@
  * every loop nest.
  *
  * An op's layout function says which halo its data had best have, and how much more work the op has with it, for the
- * taps that multiply a zero. Where that is within MAX_WORK (everywhere, with the option `always`), the op's wish is
+ * taps that multiply zeros. Where that is within MAX_WORK (everywhere, with the option `always`), the op's wish is
  * taken; of several readers' wishes, per side the largest. A value is given the halo where its producer's nest can write
  * it and nobody is harmed:
  *   - the producer computes it, so it is no parameter, constant or view, and it is not returned;

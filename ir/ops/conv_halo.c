@@ -1,4 +1,7 @@
-/* Which halo a convolution likes to read, and what it costs. See conv_halo.h. */
+/* Which halo a convolution likes to read, and what it costs. See conv_halo.h.
+ *
+ * The cost is that of the axis where it is largest: lowering lets taps into the halo along the axes of vectors and tiles
+ * only (schedule.c, choose_bounds), mostly one of the spatial ones. */
 #include "ir/ops/conv_halo.h"
 
 #include "ir/ops/conv_common.h"
@@ -16,6 +19,8 @@ static int64_t count_between(int64_t n, int64_t step, int64_t offset, int64_t lo
 }
 
 Halo conv_halo_axis(const HaloAxis *a, bool transposed) {
+  if (a->output <= (transposed ? a->stride : 1))
+    return (Halo){0, 0};
   int64_t reach = (a->kernel - 1) * a->dilation, first, last; /* inputs that are read */
   if (transposed) {
     first = ceildiv_i64(a->pad - reach, a->stride);
@@ -82,11 +87,13 @@ void conv_plan_halo(const Op *op, LayoutPlan *plan, bool transposed) {
     if (axis.kernel > MAX_TAPS || axis.output < 1)
       return;
     halo[k + 2] = conv_halo_axis(&axis, transposed);
-    any = any || halo[k + 2].lo + halo[k + 2].hi > 0;
+    if (halo[k + 2].lo + halo[k + 2].hi == 0)
+      continue;
+    any = true;
     conv_halo_taps(&axis, transposed, &all, &valid);
     if (valid == 0)
       return;
-    work *= all / valid;
+    work = all / valid > work ? all / valid : work;
   }
   if (!any || !conv_may_read_halo(op))
     return;

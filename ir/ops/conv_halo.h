@@ -12,7 +12,8 @@ typedef struct {
   int64_t stride, dilation, pad, kernel, input, output;
 } HaloAxis;
 
-/* The halo of the input with which every tap of every output reads a place of it. There is an output. */
+/* The halo of the input with which every tap of every output reads a place of it; none where there is one output, of a
+ * phase if transposed: its taps that read elements are known. There is an output. */
 Halo conv_halo_axis(const HaloAxis *axis, bool transposed);
 /* Taps of all outputs with that halo, and those of them that read an element of the input. The tap k of output o reads
  * input i with  o*s + k*d - p = i,  transposed  i*s + k*d - p = o. */

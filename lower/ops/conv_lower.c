@@ -27,7 +27,7 @@ ConvShape conv_shape(LowerCtx *lc, const Op *op, Dim group_in, Dim group_out) {
 }
 
 bool conv_finish(LowerCtx *lc, const Group *group, const ConvShape *s, const Expr *const *axes, int n_axes,
-                 const Expr *const *taps, int n_taps, bool any_taps, const Expr *const *out, const Expr *const *in,
+                 const Expr *const *taps, const Expr *const *inner_taps, int n_taps, bool any_taps, const Expr *const *out, const Expr *const *in,
                  const Expr *const *tap, bool kernel_input_first) {
   Ctx *ctx = lc->ctx;
   const Op *op = s->op;
@@ -58,8 +58,11 @@ bool conv_finish(LowerCtx *lc, const Group *group, const ConvShape *s, const Exp
   const Scalar *root;
   int first_arg = 0;
   if (any_taps) {
-    for (int k = 0; k < n_taps; k++)
+    for (int k = 0; k < n_taps; k++) {
+      bool same = inner_taps[k]->a == taps[k]->a && inner_taps[k]->b == taps[k]->b;
+      c.tight[c.n_reds] = same ? NULL : inner_taps[k];
       c.reds[c.n_reds++] = taps[k];
+    }
     c.reds[c.n_reds++] = s->ic;
     c.reduces = true;
     args_add(&c.step_args, lower_read(lc, op->operands[0], data_at));

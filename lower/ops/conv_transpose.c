@@ -20,13 +20,21 @@ typedef struct {
   const Expr *loops[6]; /* loop variables of phases that are not unrolled */
 } Work;
 
+/* The taps that read inputs -halo.lo <= i < input + halo.hi where tap 0 reads `at`. */
+static const Expr *taps_inside(Ctx *ctx, const char *name, const Phase *p, const Expr *at, Dim input, Halo halo) {
+  const Expr *past = expr_add_const(ctx, expr_sub(ctx, at, input), 1 - halo.hi);
+  const Expr *lo = expr_max(ctx, expr_const(ctx, 0), expr_ceildiv_const(ctx, past, p->input_step));
+  const Expr *last = expr_floordiv_const(ctx, expr_add_const(ctx, at, halo.lo), p->input_step);
+  return expr_var(ctx, name, lo, expr_min(ctx, p->n_taps, expr_add_const(ctx, last, 1)));
+}
+
 /* One computation for the phases chosen on all axes. */
 static bool lower_phases(Work *w) {
   static const char *const axis_names[3] = {"x", "y", "z"}, *const tap_names[3] = {"kx", "ky", "kz"};
   Ctx *ctx = w->lc->ctx;
   int n = w->shape.spatial, n_axes = 0;
   const Expr *zero = expr_const(ctx, 0);
-  const Expr *axes[9], *taps[3], *out[3], *in[3], *tap[3];
+  const Expr *axes[9], *taps[3], *inner[3], *out[3], *in[3], *tap[3];
   bool any_taps = true;
   for (int k = 0; k < n; k++) {
     const Phase *p = &w->phase[k];
@@ -43,16 +51,12 @@ static bool lower_phases(Work *w) {
     axes[n_axes++] = q;
     out[k] = expr_add(ctx, p->offset, expr_mul_const(ctx, q, w->axis[k].stride));
     const Expr *at = expr_add(ctx, p->base, q); /* input of tap 0; tap j reads at - j*d' */
-    Halo halo = w->halo[k];
-    const Expr *past = expr_add_const(ctx, expr_sub(ctx, at, w->axis[k].input), 1 - halo.hi);
-    const Expr *lo = expr_max(ctx, zero, expr_ceildiv_const(ctx, past, p->input_step));
-    const Expr *last = expr_floordiv_const(ctx, expr_add_const(ctx, at, halo.lo), p->input_step);
-    const Expr *hi = expr_min(ctx, p->n_taps, expr_add_const(ctx, last, 1));
-    taps[k] = expr_var(ctx, tap_names[name], lo, hi);
+    taps[k] = taps_inside(ctx, tap_names[name], p, at, w->axis[k].input, w->halo[k]);
+    inner[k] = taps_inside(ctx, tap_names[name], p, at, w->axis[k].input, (Halo){0, 0});
     in[k] = expr_sub(ctx, at, expr_mul_const(ctx, taps[k], p->input_step));
     tap[k] = expr_add(ctx, p->first_tap, expr_mul_const(ctx, taps[k], p->tap_step));
   }
-  return conv_finish(w->lc, w->group, &w->shape, axes, n_axes, taps, n, any_taps, out, in, tap, true);
+  return conv_finish(w->lc, w->group, &w->shape, axes, n_axes, taps, inner, n, any_taps, out, in, tap, true);
 }
 
 static bool choose_phase(Work *w, int k, bool rolled);
