@@ -66,7 +66,10 @@ static bool is_finite(const Constant *c) {
 }
 
 bool conv_may_read_halo(const Op *op) {
-  const Constant *kernel = op_root_constant(op->operands[CONV_KERNEL]);
+  const Value *v = op->operands[CONV_KERNEL];
+  while (v->def && (v->def->def->traits & OP_VIEW))
+    v = v->def->operands[0];
+  const Constant *kernel = op_root_constant(v);
   return kernel && is_finite(kernel);
 }
 

@@ -22,7 +22,7 @@ void conv_halo_taps(const HaloAxis *axis, bool transposed, double *all, double *
 /* Answers plan->halo and plan->halo_work for the op's data, where plan->halo is asked for. */
 void conv_plan_halo(const Op *op, struct LayoutPlan *plan, bool transposed);
 /* True where a zero of the halo times an element of the kernel is zero: the kernel is a constant without infinities and
- * NaNs. Else the taps that read a halo must stay away. */
+ * NaNs, or a view of one. Else the taps that read a halo must stay away. */
 bool conv_may_read_halo(const Op *op);
 
 #endif
