@@ -140,9 +140,6 @@ static void check_result(Verifier *v, const Op *op) {
   if (type->layout->pad != PAD_ANY && op->def->code != OP_CONSTANT && op->def->code != OP_RELAYOUT)
     fault(v, op->loc, "%s: expected a padding state on results of constant and relayout only, found %s", op->def->name,
           type_text(v->ctx, type));
-  if (layout_has_halo(type->layout) && (op->def->traits & OP_VIEW))
-    fault(v, op->loc, "%s: expected a halo on constants and computed values only, found %s", op->def->name,
-          type_text(v->ctx, type));
 }
 
 /* The constant of a `constant` op is one of the module's. */

@@ -5,6 +5,7 @@
  *   - it is read many times over (by an op that is neither elementwise nor a move) and the place in memory that it
  * reads is found by div and mod, which costs more at every read than the copy does once. A view that repeats elements
  * leaves this to its operand. */
+#include "ir/view.h"
 #include "lower/lower_op.h"
 
 #define MAX_CHAIN 32  /* views followed by one reader */
@@ -22,16 +23,6 @@ static int count_nodes(const Expr *e, int most) {
       n += count_nodes(e->b, most - n);
   }
   return n;
-}
-
-/* True where e is a sum of variables with coefficients. */
-static bool is_linear(const Expr *e) {
-  if (e->kind != EX_SUM)
-    return e->kind == EX_CONST || e->kind == EX_SYM || e->kind == EX_VAR;
-  for (int k = 0; k < e->n; k++)
-    if (!is_linear(e->terms[k].atom))
-      return false;
-  return true;
 }
 
 static bool is_view(const Op *op) {
@@ -76,5 +67,5 @@ bool view_is_stored(LowerCtx *lc, const Op *view) {
     nodes += count_nodes(at[k], MAX_NODES);
   if (nodes > MAX_NODES)
     return true;
-  return lc->often[view->result->id] && !is_linear(access_offset(lc->ctx, lower_read(lc, v, at)));
+  return lc->often[view->result->id] && !expr_is_linear(access_offset(lc->ctx, lower_read(lc, v, at)));
 }

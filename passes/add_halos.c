@@ -3,14 +3,16 @@
  *
  * An op's layout function says which halo its data had best have, and how much more work the op has with it, for the
  * taps that multiply zeros. Where that is within MAX_WORK (everywhere, with the option `always`), the op's wish is
- * taken; of several readers' wishes, per side the largest. A value is given the halo where its producer's nest can write
- * it and nobody is harmed:
- *   - the producer computes it, so it is no parameter, constant or view, and it is not returned;
- *   - its layout splits none of the axes in question;
- *   - no reader sees it through a view that is not linear, as most reshapes are: a place in memory would then be found by
- *     div and mod.
- * Other readers read its elements as before. */
+ * taken; of several readers' wishes, per side the largest. What gets the halo is the op's data, or what linear views of
+ * it show, as far as they pass axes on as they are; a view that is not linear is stored, since convolutions read often
+ * (lower/views.c), and has a halo of its own. Not given are
+ *   - parameters, constants, and what the function returns;
+ *   - axes that the layout splits;
+ *   - axes whose index is not linear in a view that shows the value to another reader, as in most reshapes: div and mod,
+ *     which cancel where the elements are dense, would stay.
+ * Other readers read the elements as before. */
 #include "ir/layout_plan.h"
+#include "ir/view.h"
 #include "passes/pass.h"
 
 #define MAX_WORK 1.5
@@ -19,7 +21,7 @@
 bool pass_add_halos(Unit *unit, const PassOption *options, int n_options);
 
 typedef struct {
-  bool asked, barred;
+  bool returned, barred[WEFT_MAX_RANK];
   Halo halo[WEFT_MAX_RANK];
 } Wish;
 
@@ -36,6 +38,17 @@ static void widen(Halo *halo, const Halo *least, int n) {
   }
 }
 
+/* The halo of the view's operand that makes this one of its result. */
+static void pass_on(Ctx *ctx, const Op *view, Halo *halo) {
+  Halo passed[WEFT_MAX_RANK] = {0};
+  for (int k = 0; k < view->result->type->rank; k++) {
+    int axis = halo[k].lo + halo[k].hi > 0 ? view_source_axis(ctx, view, k) : -1;
+    if (axis >= 0)
+      passed[axis] = halo[k];
+  }
+  memcpy(halo, passed, sizeof passed);
+}
+
 static void ask(Halos *h, const Op *op) {
   Ctx *ctx = h->unit->ctx;
   Halo wanted[WEFT_MAX_RANK] = {0};
@@ -45,19 +58,12 @@ static void ask(Halos *h, const Op *op) {
   if (plan.halo_work == 0 || plan.halo_work > h->max_work)
     return;
   const Value *v = op->operands[plan.halo_operand];
-  h->wishes[v->id].asked = true;
+  for (; v->def && (v->def->def->traits & OP_VIEW) && view_is_linear(ctx, v->def); v = v->def->operands[0])
+    pass_on(ctx, v->def, wanted);
   widen(h->wishes[v->id].halo, wanted, v->type->rank);
 }
 
-/* True where e is a sum of variables with coefficients. */
-static bool is_linear(const Expr *e) {
-  for (int k = 0; e->kind == EX_SUM && k < e->n; k++)
-    if (!is_linear(e->terms[k].atom))
-      return false;
-  return e->kind == EX_SUM || e->kind == EX_CONST || e->kind == EX_SYM || e->kind == EX_VAR;
-}
-
-/* Bars halos from what is read through this view and those behind it, where the way is not linear. */
+/* Bars halos along axes of what is read through this view and those behind it, where the way is not linear. */
 static void bar_behind(Halos *h, const Op *view) {
   Ctx *ctx = h->unit->ctx;
   const Type *type = view->result->type;
@@ -69,21 +75,25 @@ static void bar_behind(Halos *h, const Op *view) {
     op->def->view_index(ctx, op, at, inner);
     const Value *v = op->operands[0];
     for (int k = 0; k < v->type->rank; k++) {
+      bool *barred = &h->wishes[v->id].barred[k];
       at[k] = inner[k];
-      h->wishes[v->id].barred = h->wishes[v->id].barred || depth == MAX_VIEWS || !is_linear(at[k]);
+      *barred = *barred || depth == MAX_VIEWS || !expr_is_linear(at[k]);
     }
     if (depth == MAX_VIEWS)
       return;
   }
 }
 
-static void give(Halos *h, Value *v, Wish *wish) {
+static void give(Halos *h, Value *v) {
   Ctx *ctx = h->unit->ctx;
-  if (!wish->asked || wish->barred || !v->def || (v->def->def->traits & (OP_VIEW | OP_LEAF)))
+  Wish *wish = &h->wishes[v->id];
+  if (wish->returned || (v->def->def->traits & OP_LEAF))
     return;
+  for (int k = 0; k < v->type->rank; k++)
+    if (wish->barred[k] || layout_block(v->type->layout, k) != 1)
+      wish->halo[k] = (Halo){0, 0};
   widen(wish->halo, v->type->layout->halo, v->type->rank);
-  const Layout *layout = layout_with_halo(ctx, v->type->layout, wish->halo);
-  const Type *type = layout ? type_with_layout(ctx, v->type, layout) : NULL;
+  const Type *type = type_with_layout(ctx, v->type, layout_with_halo(ctx, v->type->layout, wish->halo));
   if (type)
     v->type = type;
 }
@@ -111,8 +121,8 @@ bool pass_add_halos(Unit *unit, const PassOption *options, int n_options) {
       ask(&h, op);
   }
   for (size_t k = 0; k < f->results.len; k++)
-    h.wishes[f->results.data[k].value->id].barred = true;
+    h.wishes[f->results.data[k].value->id].returned = true;
   for (Op *op = f->first; op; op = op->next)
-    give(&h, op->result, &h.wishes[op->result->id]);
+    give(&h, op->result);
   return true;
 }

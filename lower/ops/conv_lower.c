@@ -3,12 +3,23 @@
 
 #include "ir/fault.h"
 #include "ir/ops/conv_halo.h"
+#include "ir/view.h"
+
+/* The halo along an axis of a value, as its readers see it: that of the buffer, where the views between pass it on. */
+static Halo halo_seen(LowerCtx *lc, const Value *v, int axis) {
+  for (; !lc->buffers[v->id] && axis >= 0; v = v->def->operands[0])
+    axis = view_source_axis(lc->ctx, v->def, axis);
+  return axis >= 0 ? lc->buffers[v->id]->type->layout->halo[axis] : (Halo){0, 0};
+}
 
 void conv_data_halo(LowerCtx *lc, const Op *op, Halo *halo) {
-  const Buffer *buffer = lc->buffers[op->operands[0]->id];
-  bool readable = buffer && layout_has_halo(buffer->type->layout) && conv_may_read_halo(op);
-  for (int k = 0; k < op->def->spatial; k++)
-    halo[k] = readable ? buffer->type->layout->halo[2 + k] : (Halo){0, 0};
+  bool any = false;
+  for (int k = 0; k < op->def->spatial; k++) {
+    halo[k] = halo_seen(lc, op->operands[0], 2 + k);
+    any = any || halo[k].lo + halo[k].hi > 0;
+  }
+  if (any && !conv_may_read_halo(op))
+    memset(halo, 0, (size_t)op->def->spatial * sizeof *halo);
 }
 
 ConvShape conv_shape(LowerCtx *lc, const Op *op, Dim group_in, Dim group_out) {

@@ -13,8 +13,7 @@ typedef struct {
   const Op *op;
 } ConvShape;
 
-/* The halo around the data that taps may read, one pair per spatial axis: what the buffer's layout has, where the data
- * is read from a buffer and not through views. */
+/* The halo around the data that taps may read, one pair per spatial axis. */
 void conv_data_halo(LowerCtx *lc, const Op *op, Halo *halo);
 ConvShape conv_shape(LowerCtx *lc, const Op *op, Dim group_in, Dim group_out);
 /* Completes and schedules the computation: spatial axes and taps of each output point, `out` their index in the

@@ -3,7 +3,7 @@
  *
  * A case: x, copied or made by an elementwise op, goes through up to four blocks v := chain(v + f(v) [+ g(v)]), f and g
  * convolutions or transposed ones that keep the shape, by a total padding that is split between begin and end at random
- * (down to -1 in front). Sometimes the net ends in a view. Tolerance: as in sweep.c; kernels are scaled down to keep values
+ * (down to -1 in front), of v or of what views show of it. Sometimes the net ends in a reshape. Tolerance: as in sweep.c; kernels are scaled down to keep values
  * small. */
 #include "sweep.h"
 
@@ -62,10 +62,69 @@ static Value *elementwise(Case *c, const Picture *p, const char *name, Value *a,
   return op_finish(c->m, c->m->main, op, NULL, NULL, some_type(c, p));
 }
 
+static Value *view(Case *c, const char *name, Value *v, const char *attr, const int64_t *ints, int n) {
+  Op *op = op_create(c->ctx, op_find(name, strlen(name)), &v, 1, LOC_NONE);
+  op_set_ints(c->ctx, op, attr, ints, n);
+  return op_finish(c->m, c->m->main, op, NULL, NULL, NULL);
+}
+
+/* A part of two pictures behind one another along an axis. */
+static Value *part_of_two(Case *c, const Picture *p, Value *v, int axis) {
+  Value *both[2] = {v, v};
+  Op *op = op_create(c->ctx, op_find("concat", 6), both, 2, LOC_NONE);
+  op_set_int(op, "axis", axis);
+  v = op_finish(c->m, c->m->main, op, NULL, NULL, NULL);
+  int64_t begins[WEFT_MAX_RANK] = {0}, ends[WEFT_MAX_RANK];
+  memcpy(ends, p->shape, sizeof ends);
+  begins[axis] = between(0, p->shape[axis]);
+  ends[axis] = begins[axis] + p->shape[axis];
+  op = op_create(c->ctx, op_find("slice", 5), &v, 1, LOC_NONE);
+  op_set_ints(c->ctx, op, "begins", begins, p->spatial + 2);
+  op_set_ints(c->ctx, op, "ends", ends, p->spatial + 2);
+  return op_finish(c->m, c->m->main, op, NULL, NULL, NULL);
+}
+
+/* Computed in another order of axes, which are counted back from the last one. */
+static Value *turned(Case *c, const Picture *p, Value *v) {
+  int64_t perm[WEFT_MAX_RANK];
+  for (int k = 0; k < p->spatial + 2; k++)
+    perm[k] = p->spatial + 1 - k;
+  v = view(c, "transpose", v, "perm", perm, p->spatial + 2);
+  Op *op = op_create(c->ctx, op_find("relu", 4), &v, 1, LOC_NONE);
+  v = op_finish(c->m, c->m->main, op, NULL, NULL, NULL);
+  return view(c, "transpose", v, "perm", perm, p->spatial + 2);
+}
+
+/* The channels in another order, by a reshape, a transpose and a reshape. */
+static Value *shuffled(Case *c, const Picture *p, Value *v) {
+  int64_t groups = p->channels % 2 ? 1 : 2, shape[WEFT_MAX_RANK], perm[WEFT_MAX_RANK] = {0, 2, 1, 3, 4, 5};
+  memcpy(shape, (int64_t[3]){p->shape[0], groups, p->channels / groups}, 3 * sizeof *shape);
+  memcpy(shape + 3, p->shape + 2, (size_t)p->spatial * sizeof *shape);
+  v = view(c, "reshape", v, "shape", shape, p->spatial + 3);
+  v = view(c, "transpose", v, "perm", perm, p->spatial + 3);
+  return view(c, "reshape", v, "shape", p->shape, p->spatial + 2);
+}
+
+/* The picture, one time in three as views show it. */
+static Value *seen(Case *c, const Picture *p, Value *v) {
+  switch (between(0, 11)) {
+  case 0:
+    return part_of_two(c, p, v, 1);
+  case 1:
+    return part_of_two(c, p, v, 2);
+  case 2:
+    return turned(c, p, v);
+  case 3:
+    return shuffled(c, p, v);
+  default:
+    return v;
+  }
+}
+
 static Value *block(Case *c, const Picture *p, Value *v) {
-  Value *sum = same_conv(c, p, v);
+  Value *sum = same_conv(c, p, seen(c, p, v));
   if (between(0, 1))
-    sum = elementwise(c, p, "add", sum, same_conv(c, p, v));
+    sum = elementwise(c, p, "add", sum, same_conv(c, p, seen(c, p, v)));
   if (between(0, 1))
     sum = elementwise(c, p, "add", v, sum);
   return between(0, 1) ? elementwise(c, p, "relu", sum, NULL) : sum;
@@ -86,9 +145,7 @@ static bool build_case(Case *c) {
     int64_t flat[2] = {p.shape[0], 1};
     for (int k = 1; k < p.spatial + 2; k++)
       flat[1] *= p.shape[k];
-    Op *op = op_create(c->ctx, op_find("reshape", 7), &v, 1, LOC_NONE);
-    op_set_ints(c->ctx, op, "shape", flat, 2);
-    v = op_finish(c->m, c->m->main, op, NULL, NULL, NULL);
+    v = view(c, "reshape", v, "shape", flat, 2);
   }
   v = random_copy(c, v, false);
   function_add_result(c->m, c->m->main, "y", v, v->type, NULL, LOC_NONE);
