@@ -299,7 +299,7 @@ class Tests:
         self.checks.check(table.startswith("layouts of tiny.yaml:") and moved and nests, "--explain-layout: a table", inspected)
         self.checks.equal(moved and [int(n) for n in moved.groups()], [len(nests), sum(int(r) + int(w) for r, w in nests)],
                           "--explain-layout: relayouts and their bytes are those of the nests")
-        self.checks.check(re.search(r"^  %t = conv2d_transpose .* NHWC, .* as wished", table, re.MULTILINE), "why: wished", table)
+        self.checks.check(re.search(r"^  %t = conv2d_transpose +%x.1 NH\S*W\S*C, .* NHWC .* as wished", table, re.MULTILINE), "why: wished", table)
         for command in ["compile", "tiny.yaml", "-o", "out.so"], ["compile", "tiny.yaml", "--emit", "graph"], [
                 "run", "tiny.yaml", "--random", "1"]:
             plain, explained = self.succeed(*command, *wish), self.succeed(*command, *wish, "--explain-layout")

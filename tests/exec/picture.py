@@ -109,7 +109,7 @@ class Pictures:
         relayout = nodes["n1"]
         self.checks.check("penwidth" in relayout and "color" in relayout, "the relayout stands out", relayout)
         self.checks.check(relayout["fillcolor"] != nodes["n0"]["fillcolor"] and
-                          relayout["fillcolor"] == nodes["n2"]["fillcolor"] == nodes["l1"]["fillcolor"], "colours are layouts")
+                          relayout["fillcolor"] == nodes["l1"]["fillcolor"], "colours are layouts")
         self.checks.equal(drawn["n1"][2:], ["f32[10,74,1,1] NHWC", "5.92 kB"], "type, letters and bytes of the relayout")
         # The numbers are those of the nests, in the order of `weft inspect`: flop, read, written, name.
         nests = [line.split() for line in said.splitlines() if re.match(r" +\d+ +\d+ +\d+ ", line)]
