@@ -6,6 +6,7 @@
 #define VIEW_INDEX_OP_VIEW(family) family##_view_index
 #define VIEW_INDEX_OP_CONTRACTION(family) NULL
 #define VIEW_INDEX_OP_REDUCTION(family) NULL
+#define VIEW_INDEX_OP_SAMPLING(family) NULL
 #define VIEW_INDEX_OP_COPY(family) NULL
 #define VIEW_INDEX_OP_LEAF(family) NULL
 #define VIEW_INDEX_OP_MOVE(family) NULL
@@ -14,6 +15,7 @@
 #define SIMPLIFY_OP_VIEW(family) family##_simplify
 #define SIMPLIFY_OP_CONTRACTION(family) NULL
 #define SIMPLIFY_OP_REDUCTION(family) NULL
+#define SIMPLIFY_OP_SAMPLING(family) NULL
 #define SIMPLIFY_OP_COPY(family) family##_simplify
 #define SIMPLIFY_OP_LEAF(family) NULL
 #define SIMPLIFY_OP_MOVE(family) family##_simplify

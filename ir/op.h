@@ -59,7 +59,9 @@ typedef enum {
   OP_COMPOSITE = 64,  /* a formula over other ops, which expand-composites puts in its place */
   OP_ORDERED = 128,   /* computed in an order of its own, by nests that take no epilogue */
   OP_ONCE = 256,      /* reads each element of its operand once, and may compute it there */
-  OP_REDUCTION = OP_CONTRACTION | OP_ONCE
+  OP_POSITIONS = 512, /* operands but the first are floats that say where it is read */
+  OP_REDUCTION = OP_CONTRACTION | OP_ONCE,
+  OP_SAMPLING = OP_CONTRACTION | OP_POSITIONS
 } OpTraits;
 
 typedef enum {

@@ -79,13 +79,42 @@ static const double *contraction(Evaluator *e, const Op *op, const Tensor *const
   return all;
 }
 
+/* ---- samples at computed positions ---- */
+
+/* A rounding error of a position, which is computed from `x` as (x + 1) times an extent. */
+static double nudged(double x) {
+  return x + 0x1p-23 * (1 + fabs(x));
+}
+
+/* As of a contraction, whose first operand alone is taken by its absolute values, and the change that rounding the
+ * positions makes. */
+static const double *sampling(Evaluator *e, const Op *op, const Tensor *const *in, const Tensor *out, double scale) {
+  const Tensor **sizes = ARENA_ARRAY(e->ctx->arena, const Tensor *, op->n_operands);
+  const Tensor **moved = ARENA_ARRAY(e->ctx->arena, const Tensor *, op->n_operands);
+  for (int k = 0; k < op->n_operands; k++) {
+    sizes[k] = k == 0 ? changed(e, in[k], fabs) : in[k];
+    moved[k] = k == 0 ? in[k] : changed(e, in[k], nudged);
+  }
+  const Tensor *size = evaluator_op(e, op, sizes), *there = evaluator_op(e, op, moved);
+  WEFT_ASSERT(size && there);
+  double terms = exp2(2.0 * op->def->spatial); /* of a cubic: four along each axis */
+  double unit = scale * check_epsilon(dtype_compute(out->dtype)) * sqrt(terms), stored = scale * check_epsilon(out->dtype);
+  double *all = ARENA_ARRAY(e->ctx->arena, double, out->n);
+  for (int64_t i = 0; i < out->n; i++) {
+    double error = unit * fabs(tensor_get(size, i)) + stored * fabs(tensor_get(out, i)) +
+                   scale * fabs(tensor_get(there, i) - tensor_get(out, i));
+    all[i] = isnan(error) ? 0 : error;
+  }
+  return all;
+}
+
 const double *check_rounding(Evaluator *e, const Op *op, const Tensor *const *in, const double *const *errors,
                              const Tensor *out, double scale) {
   if (op->def->traits & OP_ELEMENTWISE)
     return check_elementwise(e->ctx, op, in, errors, out, scale);
   if (!dtype_is_float(out->dtype) || (op->def->traits & (OP_VIEW | OP_COPY | OP_LEAF | OP_MOVE)))
     return NULL;
-  return contraction(e, op, in, out, scale);
+  return op->def->traits & OP_POSITIONS ? sampling(e, op, in, out, scale) : contraction(e, op, in, out, scale);
 }
 
 /* ---- noise ---- */
