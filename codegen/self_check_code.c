@@ -97,7 +97,7 @@ static bool run_nest(const Run *r, const Nest *nest, const WeftNest *code) {
   }
   for (size_t k = 0; k < of.stored.len; k++) {
     const Buffer *b = of.stored.data[k];
-    if (!b->value)
+    if (!b->value || is_updated_later(&r->writers, nest, b))
       continue;
     if (!compare_buffer(r, nest, b))
       return false;

@@ -31,17 +31,36 @@ static const Nest **writer_of(const LastWriters *w, const Buffer *b) {
   return &(b->space == BUF_ARENA ? w->of_arena : w->of_outputs)[b->index];
 }
 
+static bool *updates_of(const LastWriters *w, const Buffer *b) {
+  return &(b->space == BUF_ARENA ? w->updates_arena : w->updates_output)[b->index];
+}
+
+static bool holds(const BufferList *list, const Buffer *b) {
+  for (size_t k = 0; k < list->len; k++)
+    if (list->data[k] == b)
+      return true;
+  return false;
+}
+
 LastWriters last_writers(LoopProgram *p) {
-  LastWriters w = {ARENA_ARRAY(p->ctx->arena, const Nest *, p->outputs.len),
-                   ARENA_ARRAY(p->ctx->arena, const Nest *, p->arena.len)};
+  Arena *arena = p->ctx->arena;
+  LastWriters w = {ARENA_ARRAY(arena, const Nest *, p->outputs.len), ARENA_ARRAY(arena, const Nest *, p->arena.len),
+                   ARENA_ARRAY(arena, bool, p->outputs.len), ARENA_ARRAY(arena, bool, p->arena.len)};
   for (const Nest *n = p->first; n; n = n->next) {
     NestBuffers buffers = nest_buffers(p->ctx, n);
-    for (size_t k = 0; k < buffers.stored.len; k++)
-      *writer_of(&w, buffers.stored.data[k]) = n;
+    for (size_t k = 0; k < buffers.stored.len; k++) {
+      const Buffer *b = buffers.stored.data[k];
+      *updates_of(&w, b) = *writer_of(&w, b) && holds(&buffers.read, b);
+      *writer_of(&w, b) = n;
+    }
   }
   return w;
 }
 
 bool is_last_writer(const LastWriters *w, const Nest *nest, const Buffer *b) {
   return *writer_of(w, b) == nest;
+}
+
+bool is_updated_later(const LastWriters *w, const Nest *nest, const Buffer *b) {
+  return *updates_of(w, b) && !is_last_writer(w, nest, b);
 }

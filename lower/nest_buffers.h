@@ -13,12 +13,16 @@ typedef struct {
 /* Each buffer once, in the order of the statements. */
 NestBuffers nest_buffers(Ctx *ctx, const Nest *nest);
 
-/* Per buffer the last nest that stores to it, NULL: none. */
+/* Per buffer the last nest that stores to it, NULL: none; and whether it updates what earlier nests stored there, as a
+ * scatter does, in which case what these leave is not the value yet. */
 typedef struct {
   const Nest **of_outputs, **of_arena; /* by Buffer.index */
+  bool *updates_output, *updates_arena;
 } LastWriters;
 
 LastWriters last_writers(LoopProgram *p);
 bool is_last_writer(const LastWriters *w, const Nest *nest, const Buffer *b);
+/* True where a later nest updates what this one stores to b. */
+bool is_updated_later(const LastWriters *w, const Nest *nest, const Buffer *b);
 
 #endif

@@ -44,6 +44,9 @@ static bool holds_values(const BufferList *stored) {
 
 static LoopSample sample_of(const Walk *w, const Nest *n, const BufferList *stored, int64_t budget) {
   LoopSample all = {.seed = w->c->options.seed};
+  for (size_t k = 0; k < stored->len; k++)
+    if (is_updated_later(&w->writers, n, stored->data[k]))
+      return all; /* the update reads all of it */
   int64_t work, iterations = parallel_iterations(w->c->ctx, n->body);
   if (!add_i64(nest_work(w->c->ctx, n), nest_bytes(w->c->ctx, n).written, &work) || work <= budget || iterations <= 2 ||
       !holds_values(stored))
@@ -57,7 +60,7 @@ static LoopSample sample_of(const Walk *w, const Nest *n, const BufferList *stor
 static bool compare_stored(Walk *w, const Nest *n, const Buffer *b) {
   SelfCheck *c = w->c;
   const unsigned char *marks = loop_run_stored(w->run, b);
-  if (!b->value || !marks)
+  if (!b->value || !marks || is_updated_later(&w->writers, n, b))
     return true;
   const Type *bytes = type_get(c->ctx, DT_BOOL, b->type->rank, b->type->dims, b->type->layout);
   Arena *arena = c->ctx->arena, *scratch = c->ctx->arena = arena_create(); /* many nests store to one buffer */
