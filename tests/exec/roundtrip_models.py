@@ -20,10 +20,10 @@ LEAST_MODELS = 4   # docs/examples
 
 
 def example_models():
-    """(model, shapes of its stored inputs)."""
+    """(model, shapes of its stored inputs by name)."""
     for model in sorted((ROOT / "docs" / "examples").glob("*/model.*")):
         if model.suffix in (".yaml", ".onnx"):
-            yield model, []
+            yield model, {}
 
 
 def shared_models():
@@ -34,16 +34,20 @@ def shared_models():
         for name in row["files"]:
             if name.endswith((".yaml", ".onnx")):
                 case = next(c for c in row["cases"] if c.get("only", name) == name and c.get("not") != name)
-                yield folder / row["dir"] / name, [i["shape"] for i in case["inputs"]]
+                yield folder / row["dir"] / name, {i.get("name"): i["shape"] for i in case["inputs"]}
 
 
 def do_import(weft, model, shapes, out):
-    """`weft import`, once more with the stored input's shape where the model leaves a size of its only input open."""
+    """`weft import`, with the stored inputs' shapes for those whose sizes the model leaves open."""
     args = [weft, "import", model, "-o", out]
     r = harness.run(args)
-    open_size = re.search(r"input '([^']*)' is .* is open; give it by --shape", r.err)
-    if open_size and len(shapes) == 1:
-        r = harness.run([*args, "--shape", f"{open_size[1]}={'x'.join(map(str, shapes[0]))}"])
+    for _ in shapes:
+        open_size = re.search(r"input '([^']*)' is .* is open; give it by --shape", r.err)
+        if not open_size:
+            break
+        shape = shapes.get(open_size[1]) or next(iter(shapes.values()))
+        args += ["--shape", f"{open_size[1]}={'x'.join(map(str, shape))}"]
+        r = harness.run(args)
     return r
 
 
