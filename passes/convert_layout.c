@@ -1,5 +1,6 @@
 /* convert-layout: gives ops the layouts wished for, and with `auto` the others those of least cost; see layout_assign.h
- * and layout_auto.h. Without options it is infer-layout. */
+ * and layout_auto.h. `greedy`, each op's own cheapest, is what auto is measured by. Without options it is infer-layout.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -22,10 +23,12 @@ bool pass_convert_layout(Unit *unit, const PassOption *options, int n_options) {
   Ctx *ctx = unit->ctx;
   PassOption *given = ARENA_ARRAY(ctx->arena, PassOption, n_options);
   int n = 0, bytes = 32;
-  bool choose = false;
+  bool choose = false, greedy = false;
   for (int k = 0; k < n_options; k++) {
     if (strcmp(options[k].key, "auto") == 0 && !options[k].value[0])
       choose = true;
+    else if (strcmp(options[k].key, "greedy") == 0 && !options[k].value[0])
+      greedy = true;
     else if (strcmp(options[k].key, "vector-bytes") != 0)
       given[n++] = options[k];
     else if (!read_bytes(ctx, &options[k], &bytes))
@@ -34,9 +37,14 @@ bool pass_convert_layout(Unit *unit, const PassOption *options, int n_options) {
   LayoutWish *wishes;
   LayoutCost cost;
   const Layout **choice = NULL;
+  LayoutTarget target = {.lanes = bytes / 4};
+  if (choose && greedy)
+    return diag_error(ctx->diags, WEFT_USAGE, LOC_NONE, "convert-layout: auto and greedy exclude each other");
   if (!layout_wishes_parse(ctx, given, n, &wishes))
     return false;
-  if (choose && !(choice = layout_auto(unit, wishes, n, (LayoutTarget){.lanes = bytes / 4}, &cost)))
+  if (choose && !(choice = layout_auto(unit, wishes, n, target, &cost)))
+    return false;
+  if (greedy && !(choice = layout_greedy(unit, wishes, n, target)))
     return false;
   return layout_assign(unit, wishes, n, choice);
 }

@@ -7,48 +7,14 @@ stored inputs. A model that weft does not support is counted apart. few: docs/ex
 
 import filecmp
 import hashlib
-import json
-import re
 import sys
 
 import harness
+from models_at_hand import example_models, shared_models, with_shapes
 
 LAYOUTS = ["auto", "*=NCHW8c"]
-ROOT = harness.HERE.parent.parent
 LEAST_STAGES = 12  # what the pipeline of `weft compile` writes at least
 LEAST_MODELS = 4   # docs/examples
-
-
-def example_models():
-    """(model, shapes of its stored inputs by name)."""
-    for model in sorted((ROOT / "docs" / "examples").glob("*/model.*")):
-        if model.suffix in (".yaml", ".onnx"):
-            yield model, {}
-
-
-def shared_models():
-    folder = ROOT.parent / "shared" / "models"
-    if not (folder / "manifest.json").is_file():
-        return
-    for row in json.loads((folder / "manifest.json").read_text()):
-        for name in row["files"]:
-            if name.endswith((".yaml", ".onnx")):
-                case = next(c for c in row["cases"] if c.get("only", name) == name and c.get("not") != name)
-                yield folder / row["dir"] / name, {i.get("name"): i["shape"] for i in case["inputs"]}
-
-
-def do_import(weft, model, shapes, out):
-    """`weft import`, with the stored inputs' shapes for those whose sizes the model leaves open."""
-    args = [weft, "import", model, "-o", out]
-    r = harness.run(args)
-    for _ in shapes:
-        open_size = re.search(r"input '([^']*)' is .* is open; give it by --shape", r.err)
-        if not open_size:
-            break
-        shape = shapes.get(open_size[1]) or next(iter(shapes.values()))
-        args += ["--shape", f"{open_size[1]}={'x'.join(map(str, shape))}"]
-        r = harness.run(args)
-    return r
 
 
 def main():
@@ -90,7 +56,7 @@ def main():
         model, shapes = model_and_shapes
         what = f"{model.parent.name}/{model.name}"
         with harness.Scratch() as out:
-            r = do_import(weft, model, shapes, out)
+            r = with_shapes([weft, "import", model, "-o", out], shapes)
             if r.status == 4:
                 checks.check("not supported" in r.err, f"{what}: refused as not supported", r)
                 refused.append(what)
