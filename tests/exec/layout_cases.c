@@ -256,9 +256,10 @@ static Value *build_prelu(Graph *g, const Kind *kind, Channels c) {
 
 /* ---- the table ---- */
 
-/* Channels of data and of the result; `some` is every count once on either side, `pairs` every one twice. */
-static const Channels pairs[] = {{1, 1},  {1, 19}, {3, 3},   {3, 8},  {8, 3},
-                                 {8, 16}, {16, 8}, {16, 16}, {19, 1}, {19, 19}};
+/* Channels of data and of the result; `some` is every count once on either side, `pairs` each with each. */
+static const Channels pairs[] = {{1, 1},   {1, 3},   {1, 8},  {1, 16}, {1, 19}, {3, 1},   {3, 3},  {3, 8},  {3, 16},
+                                 {3, 19},  {8, 1},   {8, 3},  {8, 8},  {8, 16}, {8, 19},  {16, 1}, {16, 3}, {16, 8},
+                                 {16, 16}, {16, 19}, {19, 1}, {19, 3}, {19, 8}, {19, 16}, {19, 19}};
 static const Channels some[] = {{1, 19}, {3, 8}, {8, 3}, {16, 16}, {19, 1}};
 static const Channels parts[] = {{3, 5}, {8, 3}, {3, 8}, {1, 16}, {16, 19}, {19, 8}, {8, 8}, {16, 16}, {1, 1}};
 #define OVER(list) list, sizeof(list) / sizeof *(list)
