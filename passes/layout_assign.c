@@ -40,7 +40,7 @@ static Value *wrongly_permuted(Module *m, Op *before, Value *v) {
 }
 
 /* The value in another layout: a derived constant, or a relayout. A constant that its padding would make too large
- * stays as it is. NULL after reporting. */
+ * stays as it is; where its layout was wished for, assign_op refuses that. NULL after reporting. */
 static Value *make_copy(Unit *unit, Op *before, Value *v, const Layout *layout) {
   Module *m = unit->module;
   Constant *c = constant_of(v);
@@ -93,9 +93,16 @@ static bool assign_op(Assign *a, Op *op, const LayoutWish *wishes, int n, const 
   if (chosen)
     plan.why = "auto: least cost";
   layout_note_plan(unit, op, &plan);
-  for (int k = 0; k < op->n_operands; k++)
-    if (op->operands[k] && !(op->operands[k] = in_layout(a, op, op->operands[k], plan.operand[k])))
+  for (int k = 0; k < op->n_operands; k++) {
+    Value *v = op->operands[k];
+    if (!v)
+      continue;
+    if (!(op->operands[k] = in_layout(a, op, v, plan.operand[k])))
       return false;
+    if (plan.wish_kernel == plan.operand[k] && op->operands[k]->type->layout != plan.wish_kernel)
+      return diag_error(unit->ctx->diags, WEFT_UNSUPPORTED, op->loc, "%s: %s is too large in the layout wished for it",
+                        op->def->name, type_text(unit->ctx, v->type));
+  }
   if (plan.wish_out)
     vec_push(unit->ctx->arena, &a->pinned, op->result);
   return set_layout(unit, op->result, plan.result);
